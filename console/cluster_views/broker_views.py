@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from ...client.asynchronous.cluster import AsyncCluster
-from ...protocol.errors import KafkaError
 from ...protocol.messages.metadata import MetadataResponse
-from .cluster_facts import ClusterFacts, visible_topics
+from .cluster_facts import PATIENCE_S, ClusterFacts, visible_topics
 from .log_sizes import logs_of_brokers
 from .topic_views import problems_of
 
@@ -30,15 +30,15 @@ async def broker_detail(cluster: AsyncCluster, metadata: MetadataResponse, broke
 
 
 async def cluster_view(facts: ClusterFacts) -> dict[str, Any]:
-    """The cluster at a glance."""
+    """The cluster at a glance. What a large cluster does not tell in time is null; the next view has it."""
     metadata = await facts.metadata()
-    counts = problems_of(metadata, await facts.settings())
-    try:
-        groups = await facts.groups()
-    except (KafkaError, OSError):
-        groups = []
-    logs = await facts.logs()
-    directories = [each for found in logs.values() for each in found.directories]
+    settings, logs, groups = await asyncio.gather(
+        facts.within(PATIENCE_S, facts.all_settings),
+        facts.within(PATIENCE_S, facts.all_logs),
+        facts.within(PATIENCE_S, facts.all_groups),
+    )
+    counts = problems_of(metadata, settings or {})
+    directories = [each for found in (logs or {}).values() for each in found.directories]
     controller = metadata.controller_id if metadata.controller_id >= 0 else None
     return {
         "cluster_id": metadata.cluster_id or "",
@@ -52,15 +52,15 @@ async def cluster_view(facts: ClusterFacts) -> dict[str, Any]:
         "partitions": counts["partitions"],
         "offline_partitions": counts["offline"],
         "under_replicated_partitions": counts["under_replicated"],
-        "under_min_isr_partitions": counts["under_min_isr"],
-        "groups": len(groups),
+        "under_min_isr_partitions": None if settings is None else counts["under_min_isr"],
+        "groups": None if groups is None else len(groups),
         "max_lag_seconds": None,
         "worst_group": max(groups, key=lambda row: row["lag"] or 0)["group"] if groups else None,
         "rates": dict(_NO_RATES),
         "produce_times": None,
         "fetch_times": None,
         "disk": {
-            "size_bytes": sum(each["size_bytes"] for each in directories) if directories else None,
+            "size_bytes": _sum(directories, "size_bytes"),
             "free_bytes": _sum(directories, "free_bytes"),
             "total_bytes": _sum(directories, "total_bytes"),
             "full_in_s": None,

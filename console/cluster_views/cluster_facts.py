@@ -6,9 +6,8 @@ a session share the answers (`Kept`). Settings are asked for in parts, so that n
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from ...client.asynchronous.cluster import AsyncCluster
 from ...protocol.errors import KafkaError
@@ -21,7 +20,12 @@ from .setting_views import ListedSettings, settings_in_lists
 _SETTINGS_S = 60.0
 _SIZES_S = 5.0
 _TOPICS_AT_ONCE = 1_000
+PATIENCE_S = 0.25
+"""How long a view waits for what takes long in a large cluster."""
 
+T = TypeVar("T")
+
+Groups = list[dict[str, Any]]
 Logs = Mapping[int, BrokerLogs]
 Settings = Mapping[str, ListedSettings]
 
@@ -31,51 +35,41 @@ class ClusterFacts:
 
     def __init__(self, cluster: AsyncCluster) -> None:
         self._cluster = cluster
-        self._metadata = Kept(lambda: cluster.metadata(None))
-        self._settings = Kept(self._ask_settings, _SETTINGS_S)
-        self._logs = Kept(self._ask_logs, _SIZES_S)
-        self._groups = Kept(lambda: group_rows(cluster))
-        self._all: tuple[Kept[Any], ...] = (self._metadata, self._settings, self._logs, self._groups)
+        self._metadata = Kept(lambda: cluster.metadata(None), is_large=True)
+        self.all_settings: Kept[Settings] = Kept(self._ask_settings, _SETTINGS_S)
+        """By topic; topics whose settings are refused are left out."""
+        self.all_logs: Kept[Logs] = Kept(self._ask_logs, _SIZES_S)
+        """By broker; brokers that refuse or do not answer are left out."""
+        self.all_groups: Kept[Groups] = Kept(lambda: group_rows(cluster))
+        """The rows are shared, so nobody may change them."""
 
     async def metadata(self) -> MetadataResponse:
         """Brokers, and all topics that the principal may see. Raises as `AsyncCluster.metadata`."""
         return await self._metadata.get()
 
-    async def settings(self) -> Settings:
-        """By topic; topics whose settings are refused are left out."""
-        return await self._settings.get()
+    async def groups(self) -> Groups:
+        """All groups that the principal may see. Raises as `AsyncCluster.metadata`."""
+        return await self.all_groups.get()
 
-    async def logs(self) -> Logs:
-        """By broker; brokers that refuse or do not answer are left out."""
-        return await self._logs.get()
-
-    async def groups(self) -> list[dict[str, Any]]:
-        """All groups that the principal may see. The rows are shared, so nobody may change them."""
-        return await self._groups.get()
-
-    async def settings_and_logs_within(self, patience_s: float) -> tuple[Settings | None, Logs | None]:
-        """What is known after this time; None for what is not known yet."""
-        found = await asyncio.gather(
-            self._settings.within(patience_s), self._logs.within(patience_s), return_exceptions=True
-        )
-        for each in found:
-            if isinstance(each, BaseException) and not isinstance(each, KafkaError | OSError):
-                raise each
-        settings, logs = found
-        return (
-            {} if isinstance(settings, BaseException) else settings,
-            {} if isinstance(logs, BaseException) else logs,
-        )
+    async def within(self, patience_s: float, wanted: Kept[T]) -> T | None:
+        """What is known after this time; None if nothing is known yet, or is refused."""
+        try:
+            return await wanted.within(patience_s)
+        except (KafkaError, OSError):
+            return None
 
     def forget(self) -> None:
         """Something was changed by this session."""
-        for each in self._all:
+        for each in self._all():
             each.forget()
 
     def close(self) -> None:
         """Forget all of it for good."""
-        for each in self._all:
+        for each in self._all():
             each.close()
+
+    def _all(self) -> tuple[Kept[Any], ...]:
+        return self._metadata, self.all_settings, self.all_logs, self.all_groups
 
     async def _ask_settings(self) -> dict[str, ListedSettings]:
         names = [str(topic.name) for topic in visible_topics(await self.metadata())]

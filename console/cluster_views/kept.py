@@ -19,11 +19,15 @@ _PACE = 5
 
 
 class Kept(Generic[T]):
-    """Used on the event loop only. `ask`: gets a new answer. `fresh_s`: how long an answer is kept at least."""
+    """Used on the event loop only. `ask`: gets a new answer. `fresh_s`: how long an answer is kept at least.
 
-    def __init__(self, ask: Callable[[], Awaitable[T]], fresh_s: float = 0.0) -> None:
+    `is_large`: an old answer is dropped before a new one is asked for.
+    """
+
+    def __init__(self, ask: Callable[[], Awaitable[T]], fresh_s: float = 0.0, *, is_large: bool = False) -> None:
         self._ask = ask
         self._fresh_s = fresh_s
+        self._is_large = is_large
         self._answer: asyncio.Future[T] | None = None
         self._asking: asyncio.Task[T] | None = None
         self._fresh_until_s = 0.0
@@ -68,6 +72,8 @@ class Kept(Generic[T]):
 
     def _question(self) -> asyncio.Task[T]:
         if self._asking is None:
+            if self._is_large:
+                self._answer = None
             loop = asyncio.get_running_loop()
             began_s = loop.time()
             self._asking = loop.create_task(self._asked())

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...protocol.messages.metadata import MetadataResponseTopic
-from .cluster_facts import ClusterFacts, Logs, Settings, visible_topics
+from .cluster_facts import PATIENCE_S, ClusterFacts, Logs, Settings, visible_topics
 from .overlay import overlaid
 from .topic_views import size_of, topic_row
 from .v1_lists import V1List, V1Lists
-
-PATIENCE_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,5 +58,8 @@ async def topic_list(facts: ClusterFacts, v1_lists: V1Lists) -> TopicList:
             return TopicList(topics, None, None, None, is_complete=False)
         if told.brokers >= len(metadata.brokers):  # they know settings and sizes too
             return TopicList(topics, None, None, told, is_complete=True)
-    settings, logs = await facts.settings_and_logs_within(max(0.0, ends_s - loop.time()))
+    rest_s = max(0.0, ends_s - loop.time())
+    settings, logs = await asyncio.gather(
+        facts.within(rest_s, facts.all_settings), facts.within(rest_s, facts.all_logs)
+    )
     return TopicList(topics, settings, logs, told, is_complete=settings is not None and logs is not None)

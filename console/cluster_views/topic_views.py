@@ -18,6 +18,17 @@ from .log_sizes import BrokerLogs, logs_of_brokers
 from .setting_views import TOPIC, ListedSettings, settings_of
 
 _LOCAL_FIELDS = ("messages_in_per_s", "bytes_in_per_s", "bytes_out_per_s", "max_lag_seconds", "max_lag")
+FILLED_BY_V1 = (
+    "under_min_isr_partitions",
+    "size_bytes",
+    "size_on_disk_bytes",
+    "records",
+    "cleanup_policy",
+    "retention_ms",
+    "retention_bytes",
+    *_LOCAL_FIELDS,
+)
+"""The fields of a row that may be null: see `topic_row`."""
 _MAX_PRODUCERS = 1_000
 _PARTITION_COLUMNS = ("topic", "partition", "leader", "leader_epoch", "replicas", "isr", "offline_replicas")
 
@@ -72,7 +83,7 @@ def partition_matrix(rows: list[list[Any]], total: int, limit: int, offset: int)
 
 
 def problems_of(metadata: MetadataResponse, settings: Mapping[str, ListedSettings]) -> dict[str, int]:
-    """How many partitions of the cluster have each problem."""
+    """How many partitions of the cluster have each problem. A topic without settings is content with one replica."""
     found = {"offline": 0, "under_replicated": 0, "under_min_isr": 0, "partitions": 0}
     for topic in metadata.topics:
         least = settings.get(str(topic.name), ListedSettings()).min_isr
@@ -86,25 +97,31 @@ def problems_of(metadata: MetadataResponse, settings: Mapping[str, ListedSetting
 
 def topic_row(topic: MetadataResponseTopic, settings: ListedSettings | None, size: int | None) -> dict[str, Any]:
     """A row of a list. `size`: the bytes of the leaders' logs. None: not known."""
-    partitions = topic.partitions
-    least = None if settings is None else settings.min_isr
+    known = ListedSettings() if settings is None else settings
+    factor = offline = behind = under_least = 0
+    for each in topic.partitions:
+        replicas, in_sync = len(each.replica_nodes), len(each.isr_nodes)
+        factor = max(factor, replicas)
+        offline += each.leader_id < 0
+        behind += in_sync < replicas
+        under_least += in_sync < known.min_isr
     topic_id = None if topic.topic_id == wire.NULL_UUID else base64.urlsafe_b64encode(topic.topic_id.bytes)
     return {
         "topic": topic.name,
         "topic_id": None if topic_id is None else topic_id.decode().rstrip("="),
         "is_internal": topic.is_internal,
-        "partitions": len(partitions),
-        "replication_factor": max((len(each.replica_nodes) for each in partitions), default=0),
-        "offline_partitions": sum(each.leader_id < 0 for each in partitions),
-        "under_replicated_partitions": sum(len(each.isr_nodes) < len(each.replica_nodes) for each in partitions),
-        "under_min_isr_partitions": None if least is None else sum(len(each.isr_nodes) < least for each in partitions),
-        "leaders_here": sum(each.leader_id >= 0 for each in partitions),
+        "partitions": len(topic.partitions),
+        "replication_factor": factor,
+        "offline_partitions": offline,
+        "under_replicated_partitions": behind,
+        "under_min_isr_partitions": None if settings is None else under_least,
+        "leaders_here": len(topic.partitions) - offline,
         "size_bytes": size,
         "size_on_disk_bytes": None,
         "records": None,
-        "cleanup_policy": None if settings is None else settings.cleanup_policy,
-        "retention_ms": None if settings is None else settings.retention_ms,
-        "retention_bytes": None if settings is None else settings.retention_bytes,
+        "cleanup_policy": known.cleanup_policy,
+        "retention_ms": known.retention_ms,
+        "retention_bytes": known.retention_bytes,
         **dict.fromkeys(_LOCAL_FIELDS),
     }
 

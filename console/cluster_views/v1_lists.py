@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .kept import Kept
+from .topic_views import FILLED_BY_V1
 from .v1_client import V1Client
 
 _MOST = "100000"
+Shrink = Callable[[dict[str, Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class V1Lists:
 
     def __init__(self, client: V1Client) -> None:
         self._client = client
-        self.topics = Kept(lambda: self._ask("/v1/topics", "topic"))
+        self.topics = Kept(lambda: self._ask("/v1/topics", "topic", _shrink_topics()))
         self.groups = Kept(lambda: self._ask("/v1/groups", "group"))
 
     def __bool__(self) -> bool:
@@ -37,10 +39,25 @@ class V1Lists:
         self.topics.close()
         self.groups.close()
 
-    async def _ask(self, path: str, name: str) -> V1List:
-        documents = await self._client.documents(path, limit=_MOST)
+    async def _ask(self, path: str, name: str, shrink: Shrink | None = None) -> V1List:
+        documents = await self._client.documents(path, shrink, limit=_MOST)
         rows: dict[str, list[Mapping[str, Any]]] = {}
         for document in documents:
             for item in document.get("items", ()):
                 rows.setdefault(item.get(name), []).append(item)
         return V1List(len(documents), rows, any(each.get("is_loading") for each in documents))
+
+
+def _shrink_topics() -> Shrink:
+    """Keeps what Kafka's protocol does not tell about a topic, and equal values once."""
+    shared: dict[Any, Any] = {}
+
+    def shrink(found: dict[str, Any]) -> dict[str, Any]:
+        if "topic" not in found:
+            return found
+        kept = {
+            name: shared.setdefault(value, value) for name in FILLED_BY_V1 if (value := found.get(name)) is not None
+        }
+        return {"topic": found["topic"], **kept}
+
+    return shrink

@@ -1,4 +1,4 @@
-"""Tests that people can use the console's pages: keys, filters, records, login, and writes."""
+"""Tests that people can use the console's pages: keys, filters, records."""
 
 import re
 from collections.abc import Iterator
@@ -173,110 +173,6 @@ def test_chart_can_be_read_as_a_table(watched: WatchedPage) -> None:
     watched.page.get_by_role("button", name="Show Lag in records as a table").click()
     cells = watched.page.locator(".points tbody tr:first-child td").all_text_contents()
     assert cells[1] == "401 K"
-
-
-def test_wrong_password_is_said_and_the_right_one_opens_the_console(browser: Any, console: FakeConsole) -> None:
-    console.cluster.needs_login = True
-    console.cluster.is_logged_in = False
-    with watched_page(browser, console.url) as watched:
-        watched.show("/topics", "main.login")
-        watched.screenshot("login-light")
-        watched.page.get_by_label("User").fill("ana")
-        watched.page.get_by_label("Password").fill("wrong")
-        watched.page.get_by_role("button", name="Log in").click()
-        watched.page.get_by_text("The user or the password is wrong.").wait_for()
-        watched.page.get_by_label("Password").fill("right")
-        watched.page.get_by_role("button", name="Log in").click()
-        watched.page.locator("table[aria-label=Topics]").wait_for()
-        watched.page.get_by_role("button", name="log out").click()
-        watched.page.locator("main.login").wait_for()
-        assert [each for each in watched.problems() if "401" not in each] == []
-
-
-def test_reader_without_writes_sees_no_button_that_writes(browser: Any, console: FakeConsole) -> None:
-    with watched_page(browser, console.url) as watched:
-        for path, ready in (("/topics", "table"), ("/topics/orders/records", "table"), ("/groups/billing", "table")):
-            watched.show(path, ready)
-            assert watched.page.get_by_role("button", name=re.compile("Create|Delete|Produce|Reset")).count() == 0
-
-
-def test_topic_is_created_with_the_equal_command_line_shown_first(watched: WatchedPage, console: FakeConsole) -> None:
-    watched.go("/topics", "table")
-    watched.page.get_by_role("button", name="Create topic").click()
-    dialog = watched.page.get_by_role("dialog")
-    dialog.get_by_label("Name").fill("new")
-    dialog.get_by_label("Partitions").fill("3")
-    dialog.get_by_label("Settings").fill("retention.ms=1000\n cleanup.policy = compact ")
-    dialog.get_by_text("the equal line of topics").wait_for()
-    watched.screenshot("create-topic-light", full=False)
-    assert all(body["dry_run"] for _, _, body in console.cluster.written)
-    dialog.get_by_role("button", name="Create topic").click()
-    dialog.get_by_text("Done.").wait_for()
-    configs = {"retention.ms": "1000", "cleanup.policy": "compact"}
-    wanted = {"name": "new", "partitions": 3, "replication_factor": None, "configs": configs, "dry_run": False}
-    assert console.cluster.written[-1] == ("POST", "topics", wanted)
-
-
-def test_topic_is_deleted_only_when_its_name_is_typed(watched: WatchedPage, console: FakeConsole) -> None:
-    watched.go("/topics/orders", "table")
-    watched.page.get_by_role("button", name="Delete topic …").click()
-    dialog = watched.page.get_by_role("dialog")
-    button = dialog.get_by_role("button", name="Delete the topic")
-    dialog.get_by_text("the equal line of topics/orders").wait_for()
-    dialog.get_by_label("Type the name").fill("order")
-    assert button.is_disabled()
-    dialog.get_by_label("Type the name").fill("orders")
-    button.click()
-    watched.page.locator("table[aria-label=Topics]").wait_for()
-    assert console.cluster.written == [
-        ("DELETE", "topics/orders", {"dry_run": True}),
-        ("DELETE", "topics/orders", {"confirm": "orders"}),
-    ]
-
-
-def test_record_is_produced(watched: WatchedPage, console: FakeConsole) -> None:
-    watched.go("/topics/orders/records", "table")
-    watched.page.get_by_role("button", name="Produce").click()
-    dialog = watched.page.get_by_role("dialog")
-    dialog.get_by_label("Key", exact=True).fill("k")
-    dialog.get_by_label("Value", exact=True).fill('{"a": 1}')
-    dialog.get_by_label("Headers").fill("trace: ab31")
-    dialog.get_by_role("button", name="Produce").click()
-    dialog.get_by_text("Written to partition 0 at offset 7.").wait_for()
-    written = [each for each in console.cluster.written if not each[2]["dry_run"]]
-    body = {
-        "partition": None,
-        "key": {"text": "k"},
-        "value": {"text": '{"a": 1}'},
-        "headers": [{"name": "trace", "value": {"text": "ab31"}}],
-        "timestamp_ms": None,
-        "dry_run": False,
-    }
-    assert written == [("POST", "topics/orders/records", body)]
-
-
-def test_offsets_are_reset_by_a_plan_that_is_shown_first(watched: WatchedPage, console: FakeConsole) -> None:
-    watched.go("/groups/nightly-export", "table")
-    watched.page.get_by_role("button", name="Reset offsets").click()
-    dialog = watched.page.get_by_role("dialog")
-    dialog.get_by_label("Partitions").fill("0; 2")
-    dialog.get_by_role("button", name="Show the plan").click()
-    dialog.get_by_text('Partitions are numbers like 0, 2-4; "0; 2" is none.').wait_for()
-    assert console.cluster.written == []
-    dialog.get_by_label("Partitions").fill("0, 2-4")
-    dialog.get_by_role("button", name="Show the plan").click()
-    dialog.get_by_text("-88,120").wait_for()
-    row = dialog.locator("tbody tr").bounding_box()
-    head = dialog.locator("thead tr").bounding_box()
-    assert row
-    assert head
-    assert row["y"] >= head["y"] + head["height"]
-    watched.screenshot("reset-offsets-light", full=False)
-    wanted = {"topic": "orders", "partitions": [0, 2, 3, 4], "to": "earliest"}
-    assert console.cluster.written == [("POST", "groups/nightly-export/offsets/plan", wanted)]
-    dialog.get_by_role("button", name="Execute the plan").click()
-    dialog.get_by_text("1 of 1 offsets are reset.").wait_for()
-    assert [path for _, path, _ in console.cluster.written][1:] == ["groups/nightly-export/offsets"]
 
 
 def test_console_that_is_gone_is_said_and_the_old_view_stays(watched: WatchedPage) -> None:

@@ -86,6 +86,12 @@ class WatchedPage:
         self.page.evaluate(_GO, path)
         self.page.locator(ready).first.wait_for()
 
+    def look(self, width: int, scheme: str) -> None:
+        """Changes the width of the window and the theme; returns when the page is drawn anew."""
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        self.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
     def problems(self) -> list[str]:
         """Dialogs, errors, requests to other places, and violations of the content security policy."""
         return self._problems + [f"policy: {each}" for each in self.page.evaluate("window.violations ?? []")]

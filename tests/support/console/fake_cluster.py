@@ -99,15 +99,11 @@ class FakeCluster(FakeRecords):
         self.groups = groups or ["fraud", "warehouse", "click-rollup", "billing", "nightly-export", "search-index"]
         self.writes = writes
         self.is_plain_kafka = False
-        self.is_logged_in = True
-        self.needs_login = False
-        self.written: list[tuple[str, str, Json]] = []
 
     def session(self) -> Json:
-        login = "none" if not self.needs_login else "done" if self.is_logged_in else "needed"
         return {
-            "login": login,
-            "user": self.text(3, "ana") if login == "done" else None,
+            "login": "done",
+            "user": self.text(3, "ana"),
             "mechanisms": ["SCRAM-SHA-512", "PLAIN"],
             "cluster_id": "prod-eu",
             "bootstrap_servers": "kafka1:9092",

@@ -89,7 +89,6 @@ class FakeConsole:
             Route("/api/topics/{topic}/search", self._search),
             Route("/api/topics/{topic}/tail", self._tail),
             *(Route(f"/api/{path}", self._answer(get)) for path, get in details.items()),
-            Route("/api/{path:path}", self._write, methods=["POST", "DELETE"]),
             Mount("/static", StaticFiles(directory=STATIC)),
             Route("/{path:path}", lambda _: FileResponse(STATIC / "index.html")),
         ]
@@ -135,24 +134,6 @@ class FakeConsole:
                 await asyncio.sleep(0.05)
 
         return StreamingResponse(events(), media_type="text/event-stream")
-
-    async def _write(self, request: Request) -> Response:
-        if "x-pybroker-console" not in request.headers:
-            return JSONResponse({"error": "The header X-Pybroker-Console is missing.", "code": None}, 403)
-        path = request.path_params["path"]
-        body = json.loads(await request.body() or b"{}")
-        if path == "session":
-            self.cluster.is_logged_in = request.method == "POST" and body["password"] == "right"
-            if request.method == "POST" and not self.cluster.is_logged_in:
-                return JSONResponse({"error": "The user or the password is wrong.", "code": None}, 401)
-            return JSONResponse(self.cluster.session())
-        self.cluster.written.append((request.method, path, body))
-        if path.endswith("/plan"):
-            row = {"topic": "orders", "partition": 0, "current": 88_120, "target": 0, "start": 0, "end": 500_128}
-            plan = [{**row, "lag_after": 500_128}]
-            return JSONResponse({"plan": plan, "state": "Empty", "blocked": None, "cli": "… --reset-offsets --dry-run"})
-        done = [{"topic": "orders", "partition": 0, "offset": 0, "error": None}]
-        return JSONResponse({"cli": f"the equal line of {path}", "done": done, "partition": 0, "offset": 7})
 
 
 @contextmanager
