@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..base.acl_rules.question import OPTIONS_OF_TYPES, AclQuestion
 from ..base.acls import AclResourceType
 from ..base.kafka_names import CONSUMER_OFFSETS_TOPIC
 from .records.places import Place
+
+_NULL = "NULL"
 
 
 class CliLines:
@@ -99,15 +101,21 @@ class CliLines:
             "kafka-consumer-groups.sh", "--reset-offsets", "--group", group, "--topic", place, *arguments, "--execute"
         )
 
-    def produce(self, topic: str, key: str | None, value: str | None) -> str:
-        """The console producer, with the record on its standard input. A tab parts key and value."""
+    def produce(
+        self, topic: str, key: str | None, value: str | None, headers: Sequence[tuple[str, str | None]] = ()
+    ) -> str:
+        """The console producer, with the record on its standard input. Tabs part headers, key and value."""
         arguments = ["--topic", topic]
-        text = value if value is not None else "NULL"
+        text = _NULL if value is None else value
         if key is not None:
             arguments += ["--property", "parse.key=true"]
             text = f"{key}\t{text}"
-        if value is None:
-            arguments += ["--property", "null.marker=NULL"]
+        if headers:
+            arguments += ["--property", "parse.headers=true"]
+            named = (f"{name}:{_NULL if data is None else data}" for name, data in headers)
+            text = f"{','.join(named)}\t{text}"
+        if value is None or any(data is None for _, data in headers):
+            arguments += ["--property", f"null.marker={_NULL}"]
         line = self._line("kafka-console-producer.sh", *arguments, config="--producer.config")
         return f"printf '%s\\n' {shlex.quote(text)} | {line}"
 

@@ -12,36 +12,36 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 UNUSED_S = 30.0
 _PACE = 5
 
 
-class Kept(Generic[T]):
+class Kept(Generic[T_co]):
     """Used on the event loop only. `ask`: gets a new answer. `fresh_s`: how long an answer is kept at least.
 
     `is_large`: an old answer is dropped before a new one is asked for.
     """
 
-    def __init__(self, ask: Callable[[], Awaitable[T]], fresh_s: float = 0.0, *, is_large: bool = False) -> None:
+    def __init__(self, ask: Callable[[], Awaitable[T_co]], fresh_s: float = 0.0, *, is_large: bool = False) -> None:
         self._ask = ask
         self._fresh_s = fresh_s
         self._is_large = is_large
-        self._answer: asyncio.Future[T] | None = None
-        self._asking: asyncio.Task[T] | None = None
+        self._answer: asyncio.Future[T_co] | None = None
+        self._asking: asyncio.Task[T_co] | None = None
         self._fresh_until_s = 0.0
         self._used_s = 0.0
         self._drop: asyncio.TimerHandle | None = None
 
-    async def get(self) -> T:
+    async def get(self) -> T_co:
         """A fresh answer. Raises what the question raises."""
         self._use()
         if self._answer is not None and self._is_fresh():
             return self._answer.result()
         return await asyncio.shield(self._question())
 
-    async def within(self, patience_s: float) -> T | None:
+    async def within(self, patience_s: float) -> T_co | None:
         """The newest answer that there is after `patience_s`, perhaps an old one; None if there is none yet.
 
         The question goes on meanwhile, so a later call finds its answer. Raises what the question raises.
@@ -70,7 +70,7 @@ class Kept(Generic[T]):
     def _is_fresh(self) -> bool:
         return asyncio.get_running_loop().time() < self._fresh_until_s
 
-    def _question(self) -> asyncio.Task[T]:
+    def _question(self) -> asyncio.Task[T_co]:
         if self._asking is None:
             if self._is_large:
                 self._answer = None
@@ -80,10 +80,10 @@ class Kept(Generic[T]):
             self._asking.add_done_callback(lambda done: self._answered(done, loop.time() - began_s))
         return self._asking
 
-    async def _asked(self) -> T:
+    async def _asked(self) -> T_co:
         return await self._ask()
 
-    def _answered(self, done: asyncio.Task[T], took_s: float) -> None:
+    def _answered(self, done: asyncio.Task[T_co], took_s: float) -> None:
         if done.cancelled() or done.exception() is not None:
             if self._asking is done:
                 self._asking = None

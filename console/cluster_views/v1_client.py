@@ -9,7 +9,7 @@ import asyncio
 import json
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -32,12 +32,14 @@ class V1Client:
     def __bool__(self) -> bool:
         return bool(self._urls)
 
-    async def documents(
-        self, path: str, shrink: Callable[[dict[str, Any]], Any] | None = None, **query: str
+    async def documents(self, path: str, **query: str) -> list[dict[str, Any]]:
+        """The documents of all ports that have one at this path."""
+        return await self.shrunk(path, query, None)
+
+    async def shrunk(
+        self, path: str, query: Mapping[str, str], shrink: Callable[[dict[str, Any]], Any] | None
     ) -> list[dict[str, Any]]:
-        """The documents of all ports that have one at this path. `shrink`: replaces each object in them as it is read,
-        so that what nobody needs takes no memory.
-        """
+        """As `documents`. `shrink` replaces each object as it is read, so that what is not needed takes no memory."""
         now_s = time.monotonic()
         urls = [url for url in self._urls if self._away_until_s.get(url, 0.0) <= now_s]
         target = f"{path}?{urlencode(query)}" if query else path

@@ -40,7 +40,7 @@ class V1Lists:
         self.groups.close()
 
     async def _ask(self, path: str, name: str, shrink: Shrink | None = None) -> V1List:
-        documents = await self._client.documents(path, shrink, limit=_MOST)
+        documents = await self._client.shrunk(path, {"limit": _MOST}, shrink)
         rows: dict[str, list[Mapping[str, Any]]] = {}
         for document in documents:
             for item in document.get("items", ()):

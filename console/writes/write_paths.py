@@ -88,7 +88,8 @@ class _Writes:
         name, body = path_name(request, "topic"), await json_body(request)
         record = record_in(body)
         partition = await chosen_partition(session.cluster, name, number_field(body, "partition", 0, (1 << 31) - 1))
-        cli = self._cli.produce(name, _shown(record.key), _shown(record.value))
+        headers = [(_shown(each.encode()) or "", _shown(data)) for each, data in record.headers]
+        cli = self._cli.produce(name, _shown(record.key), _shown(record.value), headers)
         if body.get("dry_run") is True:
             return json_reply({"partition": partition, "offset": None, "timestamp_ms": record.timestamp_ms, "cli": cli})
         produced = await produce(session.cluster, TopicPartition(name, partition), record)

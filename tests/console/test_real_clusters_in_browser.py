@@ -118,7 +118,8 @@ def test_record_is_produced_and_seen(
     dialog.get_by_label("Key", exact=True).fill("k")
     dialog.get_by_label("Value", exact=True).fill('{"a": "it\'s"}')
     dialog.get_by_label("Headers").fill("trace: ab31")
-    dialog.get_by_text(line(servers, "kafka-console-producer.sh", f"--topic {topic}")).wait_for()
+    arguments = f"--topic {topic} --property parse.key=true --property parse.headers=true"
+    dialog.get_by_text(line(servers, "kafka-console-producer.sh", arguments)).wait_for()
     watched.screenshot("produce-light", full=False)
     assert writer.get(f"/api/topics/{topic}/records")["records"] == []
     dialog.get_by_role("button", name="Produce").click()

@@ -64,7 +64,7 @@ class Told:
         self.documents_told = list(documents)
         self.may_answer = asyncio.Event()
 
-    async def documents(self, path: str, shrink: Any = None, **query: str) -> list[dict[str, Any]]:
+    async def shrunk(self, path: str, query: dict[str, str], shrink: Any) -> list[dict[str, Any]]:
         await self.may_answer.wait()
         return self.documents_told
 

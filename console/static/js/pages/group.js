@@ -39,7 +39,7 @@ function LagCharts({ data }) {
   const isKnown = (/** @type {any[]} */ values) => values.some((value) => value !== null);
   return html`<div class="columns even">
     ${isKnown(time) && html`<${Chart} title="Lag in time" note=${note} times=${times} format=${seconds} steps=${STEPS.seconds} series=${[{ name: "lag", values: time }]} />`}
-    ${isKnown(lag) && html`<${Chart} title="Lag in records" note=${note} times=${times} format=${short} series=${[{ name: "lag", values: lag }]} />`}
+    ${isKnown(lag) && html`<${Chart} title="Lag in records" note=${note} times=${times} format=${short} steps=${STEPS.counts} series=${[{ name: "lag", values: lag }]} />`}
   </div>`;
 }
 

@@ -5,6 +5,7 @@ import { clock } from "../format.js";
 const HEIGHT = 170;
 const ROWS_OF_TABLE = 60;
 const LEAST_SECONDS = 120;
+const SPARSE = 3;
 /** @type {Promise<any> | null} */
 let library = null;
 const load = () => {
@@ -17,9 +18,21 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 const LINES = ["--accent", "--quiet", "--text"];
 /** Steps of the axis that look round in the unit of the values. */
 export const STEPS = {
+  counts: Array.from({ length: 45 }, (_, index) => [1, 2, 5][index % 3] * 10 ** Math.floor(index / 3)),
   bytes: Array.from({ length: 44 }, (_, power) => 2 ** power),
   seconds: [0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000],
 };
+
+/** @param {any} _ @param {number | null} from @param {number | null} until seconds; null: there is no point yet */
+function rangeOfTimes(_, from, until) {
+  const end = until ?? Date.now() / 1000;
+  return [Math.min(from ?? end, end - LEAST_SECONDS), end];
+}
+
+/** So few points that a line would not show them. @param {any} plot @param {number} index */
+function isSparse(plot, index) {
+  return plot.data[index].filter((/** @type {number | null} */ value) => value !== null && value !== undefined).length <= SPARSE;
+}
 
 /** @param {any} props @param {number} width */
 function options({ series, format, steps }, width) {
@@ -27,7 +40,7 @@ function options({ series, format, steps }, width) {
     font: "11px system-ui, sans-serif" };
   return {
     width, height: HEIGHT, legend: { show: false }, cursor: { y: false, points: { size: 6 } },
-    scales: { x: { range: (/** @type {any} */ _, /** @type {number} */ from, /** @type {number} */ until) => [Math.min(from, until - LEAST_SECONDS), until] }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ top) => [0, top > 0 ? top * 1.1 : 1] } },
+    scales: { x: { range: rangeOfTimes }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ top) => [0, top > 0 ? top * 1.1 : 1] } },
     axes: [
       { ...axis, grid: { show: false }, size: 24, space: 90,
         values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((s) => clock(s * 1000).slice(0, 5)) },
@@ -35,7 +48,7 @@ function options({ series, format, steps }, width) {
         values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((value) => format(value)) },
     ],
     series: [{}, ...series.map((/** @type {any} */ each, /** @type {number} */ index) => ({
-      label: each.name, stroke: colour(LINES[index % 3]), width: 1.5, points: { show: false },
+      label: each.name, stroke: colour(LINES[index % 3]), width: 1.5, points: { show: isSparse, size: 4 },
       fill: series.length === 1 ? colour("--fill") : undefined, spanGaps: false,
     }))],
   };
@@ -70,6 +83,8 @@ export function Chart({ title, note, times, series, format, steps }) {
   const [scheme, setScheme] = useState(0);
   const [at, setAt] = useState(/** @type {number | null} */ (null));
   const data = useMemo(() => [times.map((ms) => ms / 1000), ...series.map((each) => each.values)], [times, series]);
+  const newest = useRef(data); // the library may arrive after the next data
+  newest.current = data;
   const shape = series.map((each) => each.name).join();
   useEffect(() => {
     const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -86,7 +101,7 @@ export function Chart({ title, note, times, series, format, steps }) {
       if (gone) return;
       const made = options({ series, format, steps }, element.clientWidth);
       plot.current = new UPlot({ ...made, hooks: { setCursor: [(/** @type {any} */ own) => setAt(own.cursor.idx ?? null)] } },
-        data, element);
+        newest.current, element);
       size.observe(element);
     });
     return () => {
