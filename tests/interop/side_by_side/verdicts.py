@@ -15,7 +15,8 @@ from pybroker.protocol.apis import ApiKey
 from support.in_process.rights_table import RIGHTS, Ask, Row
 from support.load.request_of_each_api import plain_request
 
-__all__ = ["ADMINISTRATOR", "OF_USERS", "USER", "record_verdicts"]
+__all__ = ["ADMINISTRATOR", "ADMIN_HOST", "ALLOW", "CLIENT_HOST", "DENY", "LITERAL", "OF_USERS", "PREFIXED", "SEEN",
+           "USER", "Acl", "prepare", "record_verdicts", "set_acls"]  # fmt: skip
 
 ADMIN_HOST, CLIENT_HOST, OTHER_HOST = "127.0.0.1", "127.0.0.2", "127.0.0.9"
 PRINCIPAL, USER = "User:ANONYMOUS", ("alice", "secret")
@@ -114,7 +115,7 @@ def record_verdicts(
         principal = f"User:{USER[0]}"
         client = Conversation(("127.0.0.1", login_port), "client", source_host=CLIENT_HOST, user=USER)
     try:
-        _prepare(admin, is_open=is_open)
+        prepare(admin, is_open=is_open)
         for key, rows in RIGHTS.items():
             for row in () if isinstance(rows, str) or key in ONLY_HERE else rows:
                 _record_row(admin, client, key, row, principal, is_open=is_open, only=only)
@@ -138,14 +139,14 @@ def _record_row(
     for shape in shapes((*row.asks, *(row.denied_asks or ())), client_principal):
         if only and shape.name not in only:
             continue
-        _set_acls(admin, shape.acls, is_open=is_open)
+        set_acls(admin, shape.acls, is_open=is_open)
         client.ask(request, row.version, note=f"{row.what}: {shape.name}", see=SEEN.get(key))
 
 
-def _prepare(admin: Conversation, *, is_open: bool) -> None:
+def prepare(admin: Conversation, *, is_open: bool) -> None:
     if not is_open:
         kinds = (AclResourceType.TOPIC, AclResourceType.GROUP, AclResourceType.TRANSACTIONAL_ID)
-        _set_acls(admin, frozenset((kind, "*", LITERAL, *ADMINISTRATOR) for kind in kinds), is_open=False)
+        set_acls(admin, frozenset((kind, "*", LITERAL, *ADMINISTRATOR) for kind in kinds), is_open=False)
     while not admin.unrecorded(plain_request(ApiKey.METADATA, topics=[]), 1).brokers:
         pass  # Kafka reports its start before it knows its own registration
     created = {"topics": [{"name": "records", "num_partitions": 1, "replication_factor": 1}], "timeout_ms": 60_000}
@@ -166,7 +167,7 @@ def _prepare(admin: Conversation, *, is_open: bool) -> None:
             pass
 
 
-def _set_acls(admin: Conversation, acls: frozenset[Acl], *, is_open: bool) -> None:
+def set_acls(admin: Conversation, acls: frozenset[Acl], *, is_open: bool) -> None:
     """Make these the only ACLs, beside the administrator's."""
     of_types = [{**EVERY_ACL, "resource_type_filter": kind} for kind in (2, 3, 5)]
     of_cluster = [
