@@ -13,6 +13,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from pybroker.broker.lag.unread_times import UnreadTimes
+from pybroker.protocol.records.compression import Codec
 from pybroker.storage.files.files import File, NotCachedError
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_retention import apply_retention
@@ -50,13 +51,15 @@ class LagMachine(RuleBasedStateMachine):
         self.producer_id = 0
         self.times = UnreadTimes(lambda: self.now_ms, lambda: self.elapsed_ms / 1000, at_once)
 
-    @initialize(interval=st.sampled_from([0, 4096]), compacts=st.booleans())
-    def begin(self, interval: int, compacts: bool) -> None:
+    @initialize(interval=st.sampled_from([0, 4096]), compacts=st.booleans(), stamps=st.booleans())
+    def begin(self, interval: int, compacts: bool, stamps: bool) -> None:
+        """``stamps``: the time of a record is that of its append, whatever its producer says."""
         self.config = LogConfig(
             segment_bytes=3000,
             index_interval_bytes=interval,
             retention_ms=-1,
             cleanup_policy=("compact",) if compacts else ("delete",),
+            message_timestamp_type="LogAppendTime" if stamps else "CreateTime",
         )
         self.log = open_log(self.root, self.config, now_ms=self.now_ms)
 
@@ -69,15 +72,24 @@ class LagMachine(RuleBasedStateMachine):
     def clock_is_set(self, step_ms: int) -> None:
         self.now_ms += step_ms
 
-    @rule(count=st.integers(1, 12), size=st.integers(0, 200), key=st.integers(0, 3), span_ms=st.integers(0, SPAN_MS))
-    def append(self, count: int, size: int, key: int, span_ms: int, *, is_replicated: bool = True) -> None:
-        """A batch whose last record is written when the batch is sent."""
-        count = min(count, span_ms + 1)
-        start_ms = self.now_ms - count + 1
-        values = [b"v" * size] * count
-        info = append_as_leader(self.log, batch_of(*values, timestamp_ms=start_ms, key=b"%d" % key), 0, self.now_ms)
+    @rule(
+        count=st.integers(1, 12),
+        size=st.integers(0, 200),
+        key=st.integers(0, 3),
+        age_ms=st.integers(0, SPAN_MS),
+        codec=st.sampled_from([Codec.NONE, Codec.GZIP]),
+    )
+    def append(
+        self, count: int, size: int, key: int, age_ms: int, codec: Codec = Codec.NONE, *, is_replicated: bool = True
+    ) -> None:
+        """A batch whose records were written in the last ``age_ms`` before it is sent."""
+        start_ms = self.now_ms - max(age_ms, count - 1)
+        batch = batch_of(*[b"v" * size] * count, timestamp_ms=start_ms, key=b"%d" % key, codec=codec)
+        info = append_as_leader(self.log, batch, 0, self.now_ms)
+        is_stamped = self.config.message_timestamp_type == "LogAppendTime"
         for number in range(count):
-            self.records[info.first_offset + number] = (start_ms + number, self.elapsed_ms)
+            time_ms = self.now_ms if is_stamped else start_ms + number
+            self.records[info.first_offset + number] = (time_ms, self.elapsed_ms)
         if is_replicated:
             self.advance_high_watermark()
 
