@@ -1,7 +1,9 @@
 """A broker that recovers its logs answers over HTTP how far it is, and that it is not ready."""
 
 import asyncio
+import itertools
 import json
+import threading
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from pybroker.broker.environment import Environment
 from pybroker.broker.server import BrokerServer
 from pybroker.config.load import load_config
 from pybroker.protocol.errors import ErrorCode
+from pybroker.storage.recovery.recovery_progress import RecoveryProgress
+from pybroker.storage.store import recovery_plan
 from support.clients.good_client import produce_request
 from support.clients.topics import create_topic
 from support.clients.wire_client import WireClient
@@ -67,21 +71,52 @@ async def answer(url: str) -> tuple[int, Any]:
     return status, json.loads(body)
 
 
+class HeldProgress:
+    """Reports of child processes that wait once ``DONE`` logs are counted."""
+
+    def __init__(self) -> None:
+        self.is_reached = threading.Event()
+        self.may_pass = threading.Event()
+        self._reports = itertools.count()
+        self._read = RecoveryProgress.read
+
+    def read(self, progress: RecoveryProgress, size_bytes: int) -> None:
+        if next(self._reports) >= DONE:
+            self.is_reached.set()
+            self.may_pass.wait()
+        self._read(progress, size_bytes)
+
+
+@pytest.fixture(params=["in the broker", "in child processes"])
+def held(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Environment, FilesHeldAtOpening | HeldProgress]:
+    """The environment of a broker whose recovery waits after ``DONE`` logs, and what holds it."""
+    if request.param == "in the broker":
+        files = FilesHeldAtOpening(Directories(DONE).is_later)
+        return Environment(files=files), files
+    held = HeldProgress()
+    monkeypatch.setattr(recovery_plan, "_WORTH_PROCESSES", 1)
+    monkeypatch.setattr(RecoveryProgress, "read", lambda progress, size_bytes: held.read(progress, size_bytes))
+    return Environment(), held
+
+
 async def test_probes_tell_how_far_the_recovery_is_and_then_that_the_broker_is_ready(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    held: tuple[Environment, FilesHeldAtOpening | HeldProgress], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    environment, holding = held
     settings = {
         "log.dirs": str(tmp_path / "data"),
         "listeners": "PLAINTEXT://127.0.0.1:0",
         "pybroker.http.listeners": "HTTP://127.0.0.1:0",
         "message.max.bytes": str(2 * SIZE_BYTES),
+        "num.recovery.threads.per.data.dir": "1" if isinstance(holding, FilesHeldAtOpening) else "2",
     }
     await asyncio.to_thread(write_and_crash, settings)
-    files = FilesHeldAtOpening(Directories(DONE).is_later)
-    broker = BrokerServer(load_config("", settings), Environment(files=files))
+    broker = BrokerServer(load_config("", settings), environment)
     starting = asyncio.create_task(broker.start())
     try:
-        await until(lambda: files.is_reached.is_set() or starting.done(), "the recovery reaches the log that is held")
+        await until(lambda: holding.is_reached.is_set() or starting.done(), "the recovery reaches the log that is held")
         (endpoint,) = broker.observability.endpoints
         url = f"http://127.0.0.1:{endpoint.port}"
 
@@ -100,7 +135,7 @@ async def test_probes_tell_how_far_the_recovery_is_and_then_that_the_broker_is_r
         assert await asyncio.to_thread(main, ["healthcheck", "--probe", "readyz", "--config", str(file)]) == 1
         assert capsys.readouterr().err.endswith(f"says no to /readyz: {reason[0]}\n")
     finally:
-        files.may_pass.set()
+        holding.may_pass.set()
         await starting
     assert await answer(f"{url}/readyz") == (200, {"status": "ok"})
     assert await asyncio.to_thread(main, ["healthcheck", "--probe", "readyz", "--config", str(file)]) == 0
