@@ -9,6 +9,7 @@ from ...protocol.codec.schema import Array, FieldSchema, Nested
 __all__ = ["ErrorPlaces", "count_errors", "error_places"]
 
 _CODE = "error_code"
+_FEW = 8
 
 
 class ErrorPlaces(NamedTuple):
@@ -35,11 +36,22 @@ def _places(fields: Sequence[FieldSchema]) -> ErrorPlaces:
 
 def count_errors(places: ErrorPlaces, response: Any, counts: dict[int, int]) -> None:
     """Add the error codes of ``response`` to ``counts``."""
-    _count(places, (response,), counts)
+    if places.has_code:
+        code = response.error_code
+        counts[code] = counts.get(code, 0) + 1
+    for name, inside in places.lists:
+        elements = getattr(response, name)
+        if not elements:
+            continue
+        if len(elements) > _FEW:
+            _count_many(inside, elements, counts)
+        else:
+            for element in elements:
+                count_errors(inside, element, counts)
 
 
-def _count(places: ErrorPlaces, structs: Sequence[Any], counts: dict[int, int]) -> None:
-    """``structs``: all of one place, because a response may have ten thousand, and nearly all codes are NONE."""
+def _count_many(places: ErrorPlaces, structs: Sequence[Any], counts: dict[int, int]) -> None:
+    """``structs``: all of one place. A response may have ten thousand, and nearly all codes are NONE."""
     if places.has_code:
         codes = [each.error_code for each in structs]
         without = codes.count(0)
@@ -52,4 +64,4 @@ def _count(places: ErrorPlaces, structs: Sequence[Any], counts: dict[int, int]) 
     for name, inside in places.lists:
         elements = [element for each in structs for element in getattr(each, name) or ()]
         if elements:
-            _count(inside, elements, counts)
+            _count_many(inside, elements, counts)

@@ -16,8 +16,9 @@ SERIES = (
     gauge("pybroker_ready", "1 if /readyz says that the broker is ready.", "/readyz"),
     histogram("pybroker_request_duration_seconds", "Time of a request until its response is sent, by API.",
               "requests", "request", "le"),
-    gauge("pybroker_loop_stall_seconds", "Longest time since the last scrape in which the event loop did not turn.",
-          "event loop"),
+    gauge("pybroker_loop_stall_seconds",
+          "Longest time since the last scrape in which the event loop did not turn, at most 2 ms too short. Short "
+          "stalls of an idle loop may be missing.", "event loop"),
     gauge("pybroker_group_verdict",
           "1 for the present verdict: ok, catching up, falling behind, stalled, stopped, rewound.",
           _GROUPS, "group", "verdict"),

@@ -28,7 +28,9 @@ def test_codes_of_topics_and_partitions_are_counted_one_by_one() -> None:
     assert counts == {3: 1, 5: 1, 0: 3}
 
 
-@given(st.lists(st.tuples(st.sampled_from([0, 3, 29]), st.lists(st.sampled_from([0, 0, 5, 9])))))
+@given(
+    st.lists(st.tuples(st.sampled_from([0, 3, 29]), st.lists(st.sampled_from([0, 0, 5, 9]), max_size=12)), max_size=12)
+)
 def test_counts_are_those_of_a_walk_through_all_elements(topics: list[tuple[int, list[int]]]) -> None:
     counts: dict[int, int] = {}
     response = MetadataResponse(
