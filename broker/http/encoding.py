@@ -12,6 +12,8 @@ __all__ = ["Encoder"]
 
 _LEAST_BYTES = 1024
 _MAX_BYTES_ON_LOOP = 16 * 1024
+_GATHERED_BYTES = 128 * 1024
+"""Pieces of a long body that are compressed together, because each way to a worker and back takes time."""
 _LEVEL = 1
 _GZIP = 16 + zlib.MAX_WBITS
 _EVENT_STREAM = "text/event-stream"
@@ -39,10 +41,17 @@ class Encoder:
 
     async def _stream(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         compressor = zlib.compressobj(_LEVEL, wbits=_GZIP)
+        gathered: list[bytes] = []
+        size = 0
         try:
             async for piece in pieces:
-                yield await self._compress(compressor, piece)
-            yield compressor.flush()
+                gathered.append(piece)
+                size += len(piece)
+                if size >= _GATHERED_BYTES:
+                    yield await self._compress(compressor, b"".join(gathered))
+                    gathered.clear()
+                    size = 0
+            yield await self._compress(compressor, b"".join(gathered), is_last=True)
         finally:
             close = getattr(pieces, "aclose", None)
             if close is not None:

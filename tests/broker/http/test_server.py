@@ -78,7 +78,10 @@ async def test_each_request_begins_in_an_iteration_of_the_loop_of_its_own() -> N
 
 @pytest.mark.parametrize("encoding", ["", "gzip"])
 @pytest.mark.parametrize(("path", "expected"), [("/big", b"0123456789" * 100_000), ("/pieces", b"0\n1\n2\n3\n4\n")])
-async def test_body_arrives_whole_in_one_piece_or_several(path: str, expected: bytes, encoding: str) -> None:
+async def test_body_arrives_whole_in_one_piece_or_several(
+    path: str, expected: bytes, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pybroker.broker.http.encoding._GATHERED_BYTES", 5)
     async with http_server(router()) as port, HttpClient(port) as client:
         for _ in range(2):
             response = await client.get(path, {"Accept-Encoding": encoding})
