@@ -16,8 +16,18 @@ PING = b": ping\n\n"
 
 
 def event(name: str, data: Any) -> bytes:
-    """Returns one event. The data is JSON in ASCII, so it has no line ends."""
-    return f"event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode("ascii")
+    """Returns one event."""
+    return event_of_json(name, json_text(data))
+
+
+def event_of_json(name: str, data: str) -> bytes:
+    """Returns one event. `data` is JSON in ASCII, so it has no line ends."""
+    return f"event: {name}\ndata: {data}\n\n".encode("ascii")
+
+
+def json_text(data: Any) -> str:
+    """Returns JSON in ASCII."""
+    return json.dumps(data, separators=(",", ":"))
 
 
 class EventStream(Response):

@@ -16,7 +16,7 @@ from ...client.record_filter import Candidate, Query, QueryError, compile_query,
 from ...protocol.errors import ErrorCode, KafkaError
 from ..audit_log import audit
 from ..console import Console
-from ..http.event_stream import PING, EventStream, event
+from ..http.event_stream import PING, EventStream, event, event_of_json, json_text
 from ..http.path_names import path_name
 from ..http.replies import HttpProblem, json_reply
 from ..sessions import Session
@@ -188,7 +188,7 @@ class _Records:
             if place.kind != "latest":
                 page = await page_of(session.cluster, topic, partitions, place, MAX_LIMIT, self._console.masks)
                 before = [each for each in page["records"] if _is_before(each, topic, tail)]
-                yield event("records", _batch(before if matches is None else [], tail))
+                yield _records_event([json_text(each) for each in before] if matches is None else [], tail)
             while True:
                 session.used_s = max(session.used_s, self._console.sessions.now_s())
                 try:
@@ -197,7 +197,7 @@ class _Records:
                 except TimeoutError:
                     yield PING
                     continue
-                yield event("records", _batch(records, tail))
+                yield _records_event(records, tail)
                 await asyncio.sleep(_TAIL_PAUSE_S)
         except KafkaError as error:
             yield event("problem", {"error": str(error), "code": ErrorCode(error.code).name})
@@ -212,8 +212,10 @@ def _is_before(record: dict[str, Any], topic: str, tail: Tail) -> bool:
     return bool(record["offset"] < tail.starts.get(TopicPartition(topic, record["partition"]), 0))
 
 
-def _batch(records: list[dict[str, Any]], tail: Tail) -> dict[str, Any]:
-    return {"records": records, "skipped": tail.skipped, "matched": tail.matched, "seen": tail.seen}
+def _records_event(records: list[str], tail: Tail) -> bytes:
+    """`records`: each as JSON."""
+    counts = json_text({"skipped": tail.skipped, "matched": tail.matched, "seen": tail.seen})
+    return event_of_json("records", f'{{"records":[{",".join(records)}],{counts[1:]}')
 
 
 def _query(request: Request) -> Query | None:

@@ -12,7 +12,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
 from ...base.topic_partition import TopicPartition
 from ...client.asynchronous.cluster import AsyncCluster
@@ -21,6 +20,7 @@ from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.record import Record, read_records
 from ...protocol.sentinels import LATEST
+from ..http.event_stream import json_text
 from .fetching import Fetched, fetch_request, fetched_in
 from .masking import Masks
 from .record_json import IN_LISTS, record_json
@@ -45,15 +45,15 @@ class Tail:
         self.partitions = partitions
         self.matches = matches
         self.starts: dict[TopicPartition, int] = {}
-        self.waiting: deque[dict[str, Any]] = deque()
+        self.waiting: deque[str] = deque()
         self.skipped = 0
         self.matched = 0
         self.seen = 0
         self.failure: Exception | None = None
         self.changed = asyncio.Event()
 
-    def give(self, records: list[dict[str, Any]], *, seen: int, skipped: int) -> None:
-        """Add records. When the reader is slow, the oldest that wait are skipped."""
+    def give(self, records: list[str], *, seen: int, skipped: int) -> None:
+        """Add records, each as JSON. When the reader is slow, the oldest that wait are skipped."""
         self.seen += seen
         self.matched += len(records)
         self.skipped += skipped
@@ -69,8 +69,8 @@ class Tail:
         self.failure = failure
         self.changed.set()
 
-    async def take(self, most: int) -> list[dict[str, Any]]:
-        """Wait for news; returns the next records. Raises what ended the tail."""
+    async def take(self, most: int) -> list[str]:
+        """Wait for news; returns the next records, each as JSON. Raises what ended the tail."""
         await self.changed.wait()
         if self.failure is not None:
             raise self.failure
@@ -174,13 +174,11 @@ class TailHub:
         if behind > _TOO_FAR:
             skipped, read.position = behind - _NEAR_END, fetched.high_watermark - _NEAR_END
         self._positions[at] = read.position
-        shown: dict[int, dict[str, Any]] = {}
+        shown: dict[int, str] = {}  # the JSON of each record is made once for all tails
         for tail in tails:
             self._give(tail, at, read, shown, skipped + read.left_out)
 
-    def _give(
-        self, tail: Tail, at: TopicPartition, read: _Decoded, shown: dict[int, dict[str, Any]], skipped: int
-    ) -> None:
+    def _give(self, tail: Tail, at: TopicPartition, read: _Decoded, shown: dict[int, str], skipped: int) -> None:
         start = tail.starts[at]
         new = [each for each in read.records if each[1].offset >= start]
         if tail.matches is None:
@@ -192,7 +190,7 @@ class TailHub:
         for batch, record in matched[-_SHOWN_A_TICK:]:
             if record.offset not in shown:
                 value = self._masks.masked(record.value)
-                shown[record.offset] = record_json(at.topic, at.partition, batch, record, value, IN_LISTS)
+                shown[record.offset] = json_text(record_json(at.topic, at.partition, batch, record, value, IN_LISTS))
             records.append(shown[record.offset])
         tail.give(records, seen=len(new), skipped=skipped + len(matched) - len(records))
 

@@ -1,19 +1,21 @@
 """Rows about the web console: `scripts/bench --only console`. Without Kafka; the list of topics needs Chromium."""
 
+import os
 import selectors
 import socket
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle, islice
+from multiprocessing import Pipe, get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
 from statistics import median
+from typing import NamedTuple
 from urllib.parse import quote
 
-from pybroker.protocol.codec import Message
 from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import Record, build_batch
@@ -36,10 +38,10 @@ _TOPICS = 10_000
 _CREATED_AT_ONCE = 500
 _OPENINGS = 3
 _USABLE = "table[aria-label=Topics] tbody tr"
-_PLAIN_BYTES = 1_000_000_000
-_RECORDS_A_BATCH = 1_000
+_VALUE_BYTES = 990_000_000
+"""With their sizes and offsets the records take more than 1 GB. A search ends after 10 M records."""
+_RECORDS_A_BATCH = 2_000
 _DIFFERENT_BATCHES = 20
-_IN_FLIGHT = 5
 _NEEDLE = "order-of-nobody"
 _TAILS = 50
 _RECORDS_A_SECOND = 500
@@ -104,7 +106,7 @@ def _create_topics(broker: BrokerProcess, topics: int) -> None:
 
 def search_by_literal(contestants: Sequence[Contestant], scale: float) -> dict[str, dict[str, float]]:
     with _broker({}) as broker, ConsoleProcess(broker.bootstrap_servers) as console:
-        records = _write_orders(broker, int(_PLAIN_BYTES * scale))
+        records = _write_orders(broker, int(_VALUE_BYTES * scale))
         before_s = cpu_seconds(console.pid)
         with console.events(f"/api/topics/orders/search?from=earliest&query={quote('value:' + _NEEDLE)}") as events:
             *_, done = events
@@ -120,24 +122,17 @@ def search_by_literal(contestants: Sequence[Contestant], scale: float) -> dict[s
         }
 
 
-def _write_orders(broker: BrokerProcess, plain_bytes: int) -> int:
-    """Writes records of a hundred bytes until `plain_bytes` are reached, the needle last; returns their number."""
+def _write_orders(broker: BrokerProcess, value_bytes: int) -> int:
+    """Writes records of a hundred bytes until `value_bytes` are reached, the needle last; returns their number."""
     random = Random(1)
     batches = [_batch([_order(random) for _ in range(_RECORDS_A_BATCH)]) for _ in range(_DIFFERENT_BATCHES)]
     size = len(_order(random)) * _RECORDS_A_BATCH
-    count = max(plain_bytes // size, 1)
+    count = max(value_bytes // size, 1)
     with WireClient(broker.bootstrap_servers) as client:
         create_topic(client, "orders")
-        requests: list[Message] = [produce_request("orders", each, acks=1) for each in batches]
-        under_way = 0
+        requests = [produce_request("orders", each, acks=1) for each in batches]
         for request in islice(cycle(requests), count):
-            client.send(request, 9)
-            under_way += 1
-            if under_way == _IN_FLIGHT:
-                client.receive()
-                under_way -= 1
-        for _ in range(under_way):
-            client.receive()
+            client.ask(request, 9)
         client.ask(produce_request("orders", _batch([_NEEDLE.encode()]), acks=1), 9)
     return count * _RECORDS_A_BATCH + 1
 
@@ -156,34 +151,35 @@ def _batch(values: list[bytes]) -> bytes:
     return bytes(build_batch(records, codec=Codec.LZ4))
 
 
-class _Tails:
-    """Live tails, whose readers read everything that comes."""
+def _read_tails(address: str, topic: str, count: int, news: Connection) -> None:
+    """Reads everything that live tails send, in a process of its own. Tells when all are open; ends when it is told."""
+    os.nice(10)  # people read on other machines
+    host, _, port = address.rpartition(":")
+    selector = selectors.DefaultSelector()
+    for _ in range(count):
+        connection = socket.create_connection((host, int(port)))
+        connection.sendall(f"GET /api/topics/{topic}/tail HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        assert b" 200 " in connection.recv(4_096)
+        selector.register(connection, selectors.EVENT_READ, connection)
+    news.send(0)
+    received_bytes = 0
+    while not news.poll():
+        for key, _ in selector.select(0.2):
+            received_bytes += len(key.data.recv(1 << 20))
+        time.sleep(0.02)
+    news.send(received_bytes)
 
-    def __init__(self, address: str, topic: str, count: int) -> None:
-        host, _, port = address.rpartition(":")
-        self._selector = selectors.DefaultSelector()
-        self._connections = [socket.create_connection((host, int(port))) for _ in range(count)]
-        for each in self._connections:
-            each.sendall(f"GET /api/topics/{topic}/tail HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-            assert b" 200 " in each.recv(4_096)
-            self._selector.register(each, selectors.EVENT_READ)
-        self.received_bytes = 0
-        self._is_over = False
-        self._thread = threading.Thread(target=self._read)
-        self._thread.start()
 
-    def _read(self) -> None:
-        while not self._is_over:
-            for key, _ in self._selector.select(0.2):
-                self.received_bytes += len(key.fileobj.recv(1 << 20))  # type: ignore[union-attr]
-            time.sleep(0.02)  # reads more at once, so that the readers take little from the broker
-
-    def close(self) -> None:
-        self._is_over = True
-        self._thread.join()
-        self._selector.close()
-        for each in self._connections:
-            each.close()
+@contextmanager
+def _tails(address: str) -> Iterator[None]:
+    ours, theirs = Pipe()
+    reader = get_context("spawn").Process(target=_read_tails, args=(address, "tailed", _TAILS, theirs))
+    reader.start()
+    ours.recv()
+    yield
+    ours.send(None)
+    assert ours.recv() > _TAILS * 1_000
+    reader.join()
 
 
 def produce_beside_tails(contestants: Sequence[Contestant], scale: float) -> dict[str, dict[str, float]]:
@@ -193,18 +189,23 @@ def produce_beside_tails(contestants: Sequence[Contestant], scale: float) -> dic
         with WireClient(broker.bootstrap_servers) as client:
             create_topic(client, "tailed")
         (child,) = _await_children(broker, address)
-        without, beside = [], []
-        _latencies_ms(broker, _TAILED_S * scale)
+        seconds = _TAILED_S * scale
+        without, beside, console_s = [], [], 0.0
+        _timed(broker, seconds)
         for _ in range(_TURNS):
-            without.append(_p99(_latencies_ms(broker, _TAILED_S * scale)))
-            tails = _Tails(address, "tailed", _TAILS)
-            try:
-                beside.append(_p99(_latencies_ms(broker, _TAILED_S * scale)))
-            finally:
-                tails.close()
-            assert tails.received_bytes > _TAILS * 1_000
-        ratio = median(one / other for one, other in zip(beside, without, strict=True))
-        figures = {"p99 ms without": median(without), "p99 ms": median(beside), "p99, × without": ratio}
+            without.append(_timed(broker, seconds))
+            with _tails(address):
+                before_s = cpu_seconds(child)
+                beside.append(_timed(broker, seconds))
+                console_s += cpu_seconds(child) - before_s
+        pairs = list(zip(beside, without, strict=True))
+        figures = {
+            "p99 ms without": median(each.p99_ms for each in without),
+            "p99 ms": median(each.p99_ms for each in beside),
+            "p99, × without": median(one.p99_ms / other.p99_ms for one, other in pairs),
+            "broker CPU, × without": median(one.cpu_s / other.cpu_s for one, other in pairs),
+            "console CPU %": 100 * console_s / (_TURNS * seconds),
+        }
         return {"pybroker": {**figures, _MIB: resident_mib(child)}}
 
 
@@ -219,11 +220,19 @@ def _await_children(broker: BrokerProcess, address: str) -> list[int]:
         return [int(each) for each in Path(f"/proc/{broker.pid}/task/{broker.pid}/children").read_text().split()]
 
 
-def _latencies_ms(broker: BrokerProcess, seconds: float) -> list[float]:
+class _Timed(NamedTuple):
+    """`cpu_s`: of the broker."""
+
+    p99_ms: float
+    cpu_s: float
+
+
+def _timed(broker: BrokerProcess, seconds: float) -> _Timed:
     """Produces single records at a steady rate, each in its own request, and times the responses."""
     record = Record(offset=0, timestamp_ms=0, key=None, value=bytes(100))
     frame = request_frame(produce_request("tailed", bytes(build_batch([record])), acks=1), 9, 1, "benchmark")
-    taken_ms = []
+    taken_ms: list[float] = []
+    before_s = cpu_seconds(broker.pid)
     with socket.create_connection(("127.0.0.1", broker.port)) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         due_s = time.monotonic()
@@ -234,11 +243,7 @@ def _latencies_ms(broker: BrokerProcess, seconds: float) -> list[float]:
             connection.sendall(frame)
             receive(connection, int.from_bytes(receive(connection, 4)))
             taken_ms.append((time.monotonic() - began_s) * 1000)
-    return taken_ms
-
-
-def _p99(values: list[float]) -> float:
-    return sorted(values)[len(values) * 99 // 100]
+    return _Timed(sorted(taken_ms)[len(taken_ms) * 99 // 100], cpu_seconds(broker.pid) - before_s)
 
 
 CONSOLE = (
