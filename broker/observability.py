@@ -55,7 +55,7 @@ from .requests.request_watch import RequestWatch
 from .settings.dynamic_config import DynamicConfig
 from .settings.topic_overrides import TopicOverrides
 from .start_steps import StartSteps
-from .v1.known_state import KnownState
+from .v1.known_state import KnownState, Recent
 from .v1.lag_histories import LagHistories
 from .v1.routes import V1Routes
 from .v1.traffic_sampler import TrafficSampler
@@ -245,14 +245,12 @@ class Observability:
             listeners=listeners,
             endpoints=endpoints,
             overrides=overrides,
-            traffic=traffic,
+            recent=Recent(traffic, histories, RecentCounts(self.requests.times.now_s)),
             lags=lags,
-            lag_histories=histories,
             recent_events=self.recent_events,
             requests=self.requests,
             dispatcher=dispatcher,
             access=access,
-            recent_counts=RecentCounts(self.requests.times.now_s),
             clock_ms=clock_ms,
             started_ms=self._started_ms,
         )

@@ -41,7 +41,7 @@ class AclExplanation:
 
 
 def acl_explanation(source: Source, question: AclQuestion, explanation: Explanation) -> AclExplanation:
-    """Return the document of an answer."""
+    """Return the document of an explanation."""
     return AclExplanation(
         source=source,
         principal=question.principal,

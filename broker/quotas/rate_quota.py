@@ -21,7 +21,7 @@ _MOST_SEEN = 1_000
 
 
 class QuotaUse(NamedTuple):
-    """What the clients of one bucket used of their quota lately. ``throttle_ms``: the mean pause; 0: none was due."""
+    """The recent rate of one bucket's clients. ``throttle_ms``: their mean throttle time; 0: the quota was kept."""
 
     bucket: Bucket
     per_second: float

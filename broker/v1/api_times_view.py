@@ -41,7 +41,7 @@ def times_of(state: KnownState, name: str) -> Times | None:
 
 
 def _times(state: KnownState, api: ApiTimes) -> Times:
-    recent = state.recent_counts.of(api.name, api.total.counts)
+    recent = state.recent.request_times.of(api.name, api.total.counts)
     p50_ms, p99_ms, max_ms = (
         round(quantile(recent, share) * 1000, 3) if any(recent) else None for share in (_MEDIAN, _P99, _ALL)
     )

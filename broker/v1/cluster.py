@@ -50,7 +50,7 @@ async def describe_cluster(state: KnownState, groups: GroupsLook) -> Cluster:
         rates=broker_rates(state),
         produce_times=times_of(state, PRODUCE),
         fetch_times=times_of(state, CONSUMER_FETCH),
-        disk=disk_of(found, state.traffic.growth.bytes_per_s()),
+        disk=disk_of(found, state.recent.traffic.growth.bytes_per_s()),
         history=broker_history(state),
         top_topics=_top_topics(state),
         events=last_events(state, _EVENTS),
@@ -75,7 +75,7 @@ def _count_topic(state: KnownState, topic: str, facts: ClusterFacts) -> int:
 
 def _top_topics(state: KnownState) -> tuple[TopTopic, ...]:
     found = []
-    for topic in state.traffic.topics.busiest(_TOP_TOPICS):
+    for topic in state.recent.traffic.topics.busiest(_TOP_TOPICS):
         history = topic_history(state, topic)
         if history is not None:
             found.append(TopTopic(topic=topic, rates=topic_rates(state, topic), history=history))

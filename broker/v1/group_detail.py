@@ -89,7 +89,7 @@ async def describe_group(state: KnownState, group: Group) -> GroupDetail:
 
 
 def _history(state: KnownState, group: Group) -> LagHistory:
-    points = state.lag_histories.of(group)
+    points = state.recent.lags.of(group)
     return LagHistory(step_ms=STEP_S * 1000, end_ms=points.end_ms, lag=points.lag, lag_seconds=points.lag_s)
 
 

@@ -19,7 +19,7 @@ from .traffic_sampler import TrafficSampler
 if TYPE_CHECKING:
     from ..security.acl.access import Access
 
-__all__ = ["KnownState", "TopicRules"]
+__all__ = ["KnownState", "Recent", "TopicRules"]
 
 _SHOWN_RULES = ("cleanup.policy", "min.insync.replicas", "retention.bytes", "retention.ms")
 
@@ -33,6 +33,14 @@ class TopicRules(NamedTuple):
     retention_bytes: int | None
 
 
+class Recent(NamedTuple):
+    """Samples of the last hour: the traffic, and the lags of groups; and the request times of the last minutes."""
+
+    traffic: TrafficSampler
+    lags: LagHistories
+    request_times: RecentCounts
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KnownState:
     """Made when the broker can serve clients. ``overrides``: the settings that were set on a topic. ``access``: None
@@ -42,14 +50,12 @@ class KnownState:
     listeners: Listeners
     endpoints: Sequence[Endpoint]
     overrides: Callable[[str], Mapping[str, str]]
-    traffic: TrafficSampler
+    recent: Recent
     lags: GroupLags
-    lag_histories: LagHistories
     recent_events: RecentEvents
     requests: RequestWatch
     dispatcher: Dispatcher
     access: "Access | None"
-    recent_counts: RecentCounts
     clock_ms: Callable[[], int]
     started_ms: int
 

@@ -11,22 +11,22 @@ HISTORY_POINTS = 120
 
 def broker_rates(state: KnownState) -> Rates:
     """Return the rates of this broker; null before the first second is over."""
-    requests_per_s = state.traffic.requests_per_s()
-    return _rates(state.traffic.broker.recent(), None if requests_per_s is None else round(requests_per_s, 3))
+    requests_per_s = state.recent.traffic.requests_per_s()
+    return _rates(state.recent.traffic.broker.recent(), None if requests_per_s is None else round(requests_per_s, 3))
 
 
 def topic_rates(state: KnownState, topic: str) -> Rates:
     """Return zeros for a topic without traffic on this broker."""
-    return _rates(state.traffic.topics.rates_of(topic) or _NO_TRAFFIC)
+    return _rates(state.recent.traffic.topics.rates_of(topic) or _NO_TRAFFIC)
 
 
 def broker_history(state: KnownState, points: int = HISTORY_POINTS) -> History:
-    return _history(state, state.traffic.broker, points)
+    return _history(state, state.recent.traffic.broker, points)
 
 
 def topic_history(state: KnownState, topic: str, points: int = HISTORY_POINTS) -> History | None:
     """Return None for a topic that is not among the busiest."""
-    ring = state.traffic.topics.ring_of(topic)
+    ring = state.recent.traffic.topics.ring_of(topic)
     return None if ring is None else _history(state, ring, points)
 
 
@@ -47,7 +47,7 @@ def _history(state: KnownState, ring: RateRing, count: int) -> History:
     points = ring.points(count)
     return History(
         step_ms=points.step_ms,
-        end_ms=state.traffic.end_ms,
+        end_ms=state.recent.traffic.end_ms,
         messages_in_per_s=points.messages_in,
         bytes_in_per_s=points.bytes_in,
         bytes_out_per_s=points.bytes_out,

@@ -1,7 +1,7 @@
 """Decides as a broker's authorizer does, by the ACLs that Kafka's protocol tells, and names the rule that decides.
 
 **Limits.** The protocol does not tell the values of ``super.users`` and ``allow.everyone.if.no.acl.found``, only
-whether they are set. The answer says so where such a value could change it.
+whether they are set. The explanation says so where such a value could change it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class HiddenSettings(NamedTuple):
 
 
 async def explained_acl(cluster: AsyncCluster, question: AclQuestion) -> dict[str, Any]:
-    """The answer to a question. Raises KafkaError when the principal of the session may not see ACLs."""
+    """The explanation. Raises KafkaError when the principal of the session may not see ACLs."""
     acls = await _acls_of(cluster, question)
     if acls is None:
         return _document(question, WITHOUT_AUTHORIZER)
@@ -42,7 +42,7 @@ async def explained_acl(cluster: AsyncCluster, question: AclQuestion) -> dict[st
 
 
 def explained_by(question: AclQuestion, acls: Acls, hidden: HiddenSettings) -> dict[str, Any]:
-    """The answer by the ACLs that may apply to the resource. `allowed` is None when a hidden setting decides."""
+    """The explanation by the ACLs that may apply to the resource. `allowed` is None when a hidden setting decides."""
     explanation = AclAuthorizer(AclIndex(acls)).explain(*question)
     document = _document(question, explanation)
     if explanation.decided_by is DecidedBy.NO_ACL and hidden.allow_everyone:
