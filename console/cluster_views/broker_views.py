@@ -30,7 +30,7 @@ async def broker_detail(cluster: AsyncCluster, metadata: MetadataResponse, broke
 
 
 async def cluster_view(facts: ClusterFacts) -> dict[str, Any]:
-    """The cluster at a glance. What a large cluster does not tell in time is null; the next view has it."""
+    """The cluster at a glance. A field is null if a large cluster does not tell it in time; the next view has it."""
     metadata = await facts.metadata()
     settings, logs, groups = await asyncio.gather(
         facts.within(PATIENCE_S, facts.all_settings),

@@ -1,4 +1,4 @@
-"""What a session knows about all topics and groups: metadata, settings that lists show, sizes, rows of groups.
+"""Facts about all topics and groups of a session: metadata, settings that lists show, sizes, rows of groups.
 
 **Why.** With 10,000 topics each of them takes a broker and the console a good part of a second. **How.** All viewers of
 a session share the answers (`Kept`). Settings are asked for in parts, so that no response is large.
@@ -31,7 +31,7 @@ Settings = Mapping[str, ListedSettings]
 
 
 class ClusterFacts:
-    """Of one session, with the rights of its principal."""
+    """The facts of one session, with the rights of its principal."""
 
     def __init__(self, cluster: AsyncCluster) -> None:
         self._cluster = cluster
@@ -52,7 +52,7 @@ class ClusterFacts:
         return await self.all_groups.get()
 
     async def within(self, patience_s: float, wanted: Kept[T]) -> T | None:
-        """What is known after this time; None if nothing is known yet, or is refused."""
+        """The newest fact after this time; None if it is not known yet, or refused."""
         try:
             return await wanted.within(patience_s)
         except (KafkaError, OSError):

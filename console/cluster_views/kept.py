@@ -1,9 +1,9 @@
-"""An answer that costs much, shared by all who ask for it at about the same time.
+"""A costly result, shared by all viewers who ask for it at about the same time.
 
 **Why.** Pages ask again every few seconds, and the list of a large cluster takes a good part of a second to make.
-**How.** One question is under way at a time. Its answer is kept for some seconds, at least for `_PACE` times the time
-that it took, so that the questions of any number of viewers use a bounded share of the processor. An answer that nobody
-has wanted for `UNUSED_S` is dropped.
+**How.** One question is under way at a time. Its result is kept for some seconds, at least for `_PACE` times the time
+that it took, so that the questions of any number of viewers use a bounded share of the processor. A result that no
+viewer has wanted for `UNUSED_S` is dropped.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _PACE = 5
 
 
 class Kept(Generic[T_co]):
-    """Used on the event loop only. `ask`: gets a new answer. `fresh_s`: how long an answer is kept at least.
+    """Used on the event loop only. `ask`: gets a new result. `fresh_s`: how long a result is kept at least.
 
-    `is_large`: an old answer is dropped before a new one is asked for.
+    `is_large`: the old result is dropped before a new result is asked for.
     """
 
     def __init__(self, ask: Callable[[], Awaitable[T_co]], fresh_s: float = 0.0, *, is_large: bool = False) -> None:
@@ -35,16 +35,16 @@ class Kept(Generic[T_co]):
         self._drop: asyncio.TimerHandle | None = None
 
     async def get(self) -> T_co:
-        """A fresh answer. Raises what the question raises."""
+        """A fresh result. Raises what the question raises."""
         self._use()
         if self._answer is not None and self._is_fresh():
             return self._answer.result()
         return await asyncio.shield(self._question())
 
     async def within(self, patience_s: float) -> T_co | None:
-        """The newest answer that there is after `patience_s`, perhaps an old one; None if there is none yet.
+        """The newest result after `patience_s`, perhaps an old one; None if there is none yet.
 
-        The question goes on meanwhile, so a later call finds its answer. Raises what the question raises.
+        The question goes on meanwhile, so a later call finds its result. Raises what the question raises.
         """
         self._use()
         if self._answer is not None and self._is_fresh():
@@ -56,12 +56,12 @@ class Kept(Generic[T_co]):
         return None if self._answer is None else self._answer.result()
 
     def forget(self) -> None:
-        """What is known is out of date: the next caller asks anew, and an answer under way is not kept."""
+        """Drop the result, which is out of date, and do not keep that of the question under way."""
         self._answer = None
         self._asking = None
 
     def close(self) -> None:
-        """Forget the answer for good."""
+        """Forget the result for good."""
         if self._drop is not None:
             self._drop.cancel()
             self._drop = None

@@ -1,7 +1,7 @@
 """The list of topics: names and partitions at once, settings, sizes and rates as soon as they are known.
 
 **Why.** Metadata of 10,000 topics arrives in a good part of a second, but their settings and sizes take longer.
-**How.** The list waits a little for them. What is not known yet is null then, and `is_complete` is false.
+**How.** The list waits a little for them. Fields that are not known yet are null then, and `is_complete` is false.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class V1List:
 
 
 class V1Lists:
-    """Of a console. A session must be shown only the rows of names that Kafka's protocol tells its principal."""
+    """The lists of a console. A session may see only rows whose names Kafka's protocol tells its principal."""
 
     def __init__(self, client: V1Client) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""What pybrokers tell is put over what Kafka's protocol tells."""
+"""Documents of pybrokers fill the fields that Kafka's protocol leaves null."""
 
 from typing import Any
 

@@ -38,7 +38,7 @@ Findings = dict[str, list[str]]
 
 
 class Walk:
-    """What was found on the pages, by view and page."""
+    """The findings on the pages, by view and page."""
 
     def __init__(self) -> None:
         self.layout: dict[str, Findings] = defaultdict(dict)
