@@ -30,6 +30,7 @@ from ...requests.authorized_operations import NOT_ASKED
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
 from ...requests.throttling import Throttling
+from ...requests.yielding import with_yields
 
 __all__ = ["Metadata"]
 
@@ -57,14 +58,14 @@ class Metadata:
     def __call__(
         self, context: RequestContext, request: MetadataRequest
     ) -> MetadataResponse | Awaitable[MetadataResponse]:
-        """Answers at once, unless it creates a topic."""
+        """Answers at once, unless it creates a topic, or asks for the client's rights to all topics."""
         _check(context, request)
         asks_for_all = request.topics is None or (context.api_version == 0 and not request.topics)
         if asks_for_all:
             names = sorted(self._cache.topics)
-            hidden = context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, names, is_quiet=True)
-            shown = [name for name in names if name not in hidden]
-            return self._response(context, request, [self._topic(context, name) for name in shown])
+            if context.authorizer is not None:
+                return self._permitted(context, request, names)
+            return self._response(context, request, [self._topic(context, name) for name in names])
         assert request.topics is not None
         topic_ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != NULL_UUID)
         if topic_ids:
@@ -82,6 +83,15 @@ class Metadata:
                 return self._after_creation(context, request, names, failed, creation)
         failed |= {name: _failed_topic(name, _why_missing(name)) for name in missing}
         return self._by_name(context, request, names, failed)
+
+    async def _permitted(self, context: RequestContext, request: MetadataRequest, names: list[str]) -> MetadataResponse:
+        """The topics of ``names`` that the client may describe. Topics may be deleted meanwhile."""
+        topics = []
+        async for name in with_yields(names):
+            may_describe = context.may(AclOperation.DESCRIBE, AclResourceType.TOPIC, name, is_quiet=True)
+            if may_describe and self._cache.has_topic(name):
+                topics.append(self._topic(context, name))
+        return self._response(context, request, topics)
 
     def _may_not_create(self, context: RequestContext, names: list[str]) -> Set[str]:
         if context.may_on_cluster(AclOperation.CREATE, is_quiet=True):

@@ -1,11 +1,13 @@
 """Metadata in every version."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable
 from inspect import isawaitable
 from pathlib import Path
 from uuid import UUID
 
 import pytest
+from pybroker.base.acls import AclOperation
 from pybroker.broker.apis.topics.metadata import Metadata
 from pybroker.broker.metadata.advertised_address import AdvertisedAddresses
 from pybroker.broker.metadata.metadata_cache import MetadataCache
@@ -20,8 +22,11 @@ from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
+from support.in_process.authorized_broker import RecordingAuthorizer
 from support.in_process.quotas import unthrottled
+from support.in_process.rights_table import topic
 from support.in_process.topic_apis import ADDRESS, TopicApis, context, reached
+from support.time.loop_turns import turns_during
 
 ID = UUID(int=7)
 NOT_ASKED = -(2**31)
@@ -93,6 +98,21 @@ def ask(
     assert isinstance(answer, MetadataResponse)
     encode(answer, version)  # raises when the response sets a field that this version lacks
     return answer
+
+
+async def test_rights_to_many_topics_are_asked_with_turns_for_other_tasks_between() -> None:
+    cache = cluster()
+    partitions = [UpdateMetadataPartitionState(leader=1, isr=[1], replicas=[1])]
+    states = [UpdateMetadataTopicState(topic_name=f"t{n}", partition_states=partitions) for n in range(300)]
+    cache.update(UpdateMetadataRequest(controller_id=2, topic_states=states))
+    asked = context(9, reached("h", "FIRST"))
+    asked.authorizer = RecordingAuthorizer({topic(AclOperation.DESCRIBE, "t7", is_quiet=True)})
+    answer = handler(cache)(asked, MetadataRequest(topics=None))
+    assert not isinstance(answer, MetadataResponse)
+    work = asyncio.ensure_future(answer)
+    assert await turns_during(asyncio.wait_for(work, None)) >= 3
+    names = {each.name for each in work.result().topics}
+    assert ("t7" in names, "t8" in names, len(names)) == (False, True, 301)
 
 
 def codes(answer: MetadataResponse) -> list[tuple[str | None, int]]:
