@@ -61,6 +61,11 @@ class HttpExchange:
         self.idle_since_s: float | None = now_s()
         """The time since which the client has no request under way; None while one is answered."""
 
+    @property
+    def has_unread(self) -> bool:
+        """Whether the client has sent something behind the request that is answered."""
+        return bool(self._protocol.trailing_data[0])
+
     async def serve(self) -> None:
         """Serve until one side ends the connection. Raises ConnectionResetError when the client went away."""
         is_open = True

@@ -53,7 +53,8 @@ _OFFENCES = {
 class HttpServer:
     """``open`` it, later ``close`` or ``kill`` it; ``gone`` waits for the end of its connections.
 
-    Above `MAX_CONNECTIONS` the connection that has been idle for longest is closed.
+    Above `MAX_CONNECTIONS` the connection that waits longest for its client is closed. It waits for a request, or for
+    the client to take a response.
     """
 
     def __init__(
@@ -201,17 +202,24 @@ class HttpServer:
             await asyncio.sleep(0)
 
     def _is_full(self) -> bool:
-        """Whether there is no space for another connection, after the longest idle one was closed if need be."""
+        """Whether there is no space for another connection, after one was closed for it if possible."""
         if len(self._connections) < MAX_CONNECTIONS:
             return False
-        idle = [(since_s, connection) for connection in self._connections if (since_s := connection.idle_since_s)]
-        if not idle:
+        chosen = self._dispensable()
+        if chosen is None:
             self._refused[_TOO_MANY] += 1
             return True
-        longest = min(idle, key=lambda pair: pair[0])[1]
-        self._connections.discard(longest)
-        longest.abort()
+        self._connections.discard(chosen)
+        chosen.abort()
         return False
+
+    def _dispensable(self) -> "_Connection | None":
+        """A connection that may be closed for another one: the one that has waited for its client for longest, else one
+        whose client has sent requests ahead."""
+        waiting = [(since_s, each) for each in self._connections if (since_s := each.waiting_since_s) is not None]
+        if waiting:
+            return min(waiting, key=lambda pair: pair[0])[1]
+        return next((each for each in self._connections if each.has_sent_ahead), None)
 
     async def _listen(self, endpoint: Endpoint, servers: Sequence[asyncio.Server]) -> None:
         for server in servers:
@@ -251,6 +259,16 @@ class _Connection(Wire):
     def idle_since_s(self) -> float | None:
         """The time since which it has no request under way, or None."""
         return self._connected_s if self.exchange is None else self.exchange.idle_since_s
+
+    @property
+    def waiting_since_s(self) -> float | None:
+        """The time since which it waits for its client; None while the broker works for it."""
+        return self.stalled_since_s if self.idle_since_s is None else self.idle_since_s
+
+    @property
+    def has_sent_ahead(self) -> bool:
+        """Whether the next request has come while the broker works for it."""
+        return self.has_unread or (self.exchange is not None and self.exchange.has_unread)
 
     def host_of(self, end: str) -> str:
         """``end``: ``sockname`` or ``peername``."""

@@ -30,6 +30,8 @@ class Wire(asyncio.BufferedProtocol):
         self._is_lost = False
         self._has_unsent = False
         self._waiter: asyncio.Future[None] | None = None
+        self.stalled_since_s: float | None = None
+        """The time since which a response waits for the client to take what was sent; None when none does."""
         self._timer: asyncio.TimerHandle | None = None
 
     # -- for the task
@@ -44,6 +46,11 @@ class Wire(asyncio.BufferedProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether received bytes wait to be read."""
+        return self._filled > 0
 
     async def read(self) -> bytes:
         """Received bytes; empty at the end of the stream."""
@@ -65,7 +72,9 @@ class Wire(asyncio.BufferedProtocol):
             self.transport.write(view[start : start + _PIECE_BYTES])
             if self._has_unsent:
                 self.start_deadline()
+                self.stalled_since_s = self._loop.time()
                 await self._all_sent()
+                self.stalled_since_s = None
                 self.end_deadline()
 
     def close(self) -> None:

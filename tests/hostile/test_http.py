@@ -101,11 +101,12 @@ def test_thousands_of_requests_sent_ahead_take_no_memory(field: Arena) -> None:
     field.recovers(lines=0, mib=AT_REST_MIB)
 
 
-def test_readers_that_take_nothing_of_large_answers_are_bounded(field: Arena) -> None:
+def test_readers_that_take_nothing_of_large_answers_are_bounded_and_keep_no_probe_from_its_answer(field: Arena) -> None:
     for _ in range(3):
         for _ in range(MOST_CONNECTIONS):
             throw(field, LARGE_ANSWER * 20, receive_buffer_bytes=1024)
         field.good.is_served(3)
+        assert status_of(field, REQUEST) == 200
     field.recovers(lines=0, mib=AT_REST_MIB)
 
 
