@@ -4,8 +4,9 @@ Differences from Burrow: a group is not "stopped" for a partition that has only 
 less is "catching up" instead of "ok".
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import IntEnum
+from operator import sub
 
 from ..coordinator.group.commit_history import UNKNOWN_END, CommitHistory
 
@@ -59,14 +60,17 @@ def trend_of(history: CommitHistory) -> tuple[Verdict, float | None]:
     The result is kept in the history until its next commit.
     """
     if history.trend is None:
-        history.trend = _trend(history.times_ms, history.offsets.tolist(), history.ends.tolist())
+        history.trend = _trend(history, history.offsets.tolist(), history.ends.tolist())
     return history.trend
 
 
-def _trend(times_ms: Sequence[int], offsets: list[int], ends: list[int]) -> tuple[Verdict, float | None]:
-    are_all_known = UNKNOWN_END not in ends
-    lags = [end - offset for offset, end in zip(offsets, ends, strict=True) if are_all_known or end != UNKNOWN_END]
-    gain = _gain_per_s(times_ms, lags) if are_all_known else None
+def _trend(history: CommitHistory, offsets: list[int], ends: list[int]) -> tuple[Verdict, float | None]:
+    if UNKNOWN_END in ends:
+        lags = [end - offset for offset, end in zip(offsets, ends, strict=True) if end != UNKNOWN_END]
+        gain = None
+    else:
+        lags = list(map(sub, ends, offsets))
+        gain = _gain_per_s(history, lags)
     if not _is_rising(offsets):
         return Verdict.REWOUND, gain
     if len(lags) < _MIN_COMMITS or min(lags) <= 0:
@@ -84,8 +88,9 @@ def _is_rising(numbers: list[int]) -> bool:
     return numbers == sorted(numbers)
 
 
-def _gain_per_s(times_ms: Sequence[int], lags: Sequence[int]) -> float | None:
-    if len(lags) < _MIN_COMMITS:
+def _gain_per_s(history: CommitHistory, lags: list[int]) -> float | None:
+    if len(lags) < _MIN_COMMITS or lags[0] <= lags[-1]:
         return None
-    elapsed_s, gained = (times_ms[-1] - times_ms[0]) / 1000, lags[0] - lags[-1]
-    return gained / elapsed_s if elapsed_s > 0 and gained > 0 else None
+    times_ms = history.times_ms
+    elapsed_s = (times_ms[-1] - times_ms[0]) / 1000
+    return (lags[0] - lags[-1]) / elapsed_s if elapsed_s > 0 else None

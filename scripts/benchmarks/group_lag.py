@@ -27,7 +27,7 @@ __all__ = ["GROUP_LAG"]
 _GROUPS = 1_000
 _PARTITIONS = 100
 _BATCHES = 200
-_RECORDS_A_BATCH = 5
+_RECORDS_A_BATCH = 16
 _ROUNDS = 3
 _ALL_BUT_SECONDS = re.compile("(?!kafka_consumergroup_group_lag_seconds).*")
 
@@ -56,7 +56,7 @@ class _Watched:
         self._commits += 1
         self.world.time.advance(5_000)
         for number, group in enumerate(self.groups):
-            self._commit(group, (number * 7 + self._commits * 13) % (_BATCHES * _RECORDS_A_BATCH - 1))
+            self._commit(group, number * _ROUNDS + self._commits)  # no scrape has seen it before
 
     def _commit(self, group: Group, offset: int) -> None:
         value = OffsetAndMetadata(offset, 0, "", self.world.time.now_ms())
