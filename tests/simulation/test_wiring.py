@@ -56,9 +56,11 @@ PARTS_OF_MISTAKES = {
     "stream_watch.py",
     "transaction_mistakes.py",
     "transaction_run.py",
+    "watched_run.py",
 }
 """`seams.py` and `transaction_run.py` patch methods to watch them, and to cause a fault before or after them.
-`stream_watch.py` only watches."""
+`stream_watch.py` only watches. `watched_run.py` makes brokers watch themselves as they do only with an HTTP endpoint,
+on the clock of the simulation."""
 
 HELD = {
     "simulation.machines.model_store.ModelStore": "store",
