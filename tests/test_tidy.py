@@ -321,7 +321,7 @@ WIDE_RECORDS: dict[str, tuple[int | None, str]] = {
     "broker/environment.py:Environment": (13, "what a broker takes from the outside world"),
     "broker/inter_broker/request_versions.py:RequestVersions": (None, "one version for each API between brokers"),
     "broker/network/settings.py:NetworkSettings": (None, "Kafka's settings of listeners"),
-    "broker/v1/known_state.py:KnownState": (14, "the parts of a broker that the documents show"),
+    "broker/v1/known_state.py:KnownState": (12, "the parts of a broker that the documents show"),
     "config/setting.py:Setting": (11, "one row of the table of settings"),
     "controller/tree/metadata_store.py:Stat": (10, "the attributes that ZooKeeper gives a node"),
     "pipeline/columns/row_buffers.py:RowArrays": (15, "the columns of the rows"),

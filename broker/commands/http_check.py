@@ -27,7 +27,7 @@ def http_listener(config: Config) -> Listener | None:
 
 
 def check_over_http(config: Config, probe: str, timeout_s: float) -> int:
-    """Print the answer and return the exit code. Raises CommandError, ConfigError."""
+    """Print the response and return the exit code. Raises CommandError, ConfigError."""
     from ..library.http_probe import ask_probe  # needs json, which Kafka's protocol does not
 
     listener = http_listener(config)

@@ -19,7 +19,7 @@ _OK = 200
 
 
 def ask_probe(address: Address, path: str, timeout_s: float, tls: "ssl.SSLContext | None", token: str | None) -> None:
-    """Returns when the answer is 200. Raises UnhealthyError with the reasons that the broker gives, otherwise.
+    """Returns when the response is 200. Raises UnhealthyError with the reasons that the broker gives, otherwise.
 
     ``token``: for an endpoint that wants one.
     """
@@ -73,7 +73,7 @@ def _left_s(deadline_s: float) -> float:
 
 
 def _reasons(body: bytes) -> str:
-    """The reasons in the JSON of an answer; "" when it has none."""
+    """The reasons in the JSON of a response; "" when it has none."""
     try:
         answer = json.loads(body)
         found = answer.get("reasons") or [answer.get("error") or ""]

@@ -100,7 +100,7 @@ _KINDS: dict[str, tuple[dict[str, str], Callable[[WireClient], None]]] = {
 _SHORT_QUOTA_WINDOWS = {"quota.window.num": "2"}
 _PAIRS = 8
 _MEASURED = 7
-"""So many measurements of the requests make each half of a pair."""
+"""The number of measurements of the requests in each half of a pair."""
 _REST_S = 2.5
 """Longer than the windows: then the broker knows again that no client exceeds its quota."""
 

@@ -1,4 +1,4 @@
-"""What ``/safe-to-stop`` says of a broker, and what happens to each partition when the broker then stops."""
+"""Compares the response of ``/safe-to-stop`` with the fate of each partition when the broker then stops."""
 
 import re
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Delegation tokens are refused with Kafka's codes, which depend on who asks (KafkaApis.allowTokenRequests)."""
+"""Delegation tokens are refused with Kafka's codes, by listener and principal (KafkaApis.allowTokenRequests)."""
 
 from collections.abc import Callable
 from typing import Any
