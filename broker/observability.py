@@ -28,7 +28,7 @@ from .http.request import HttpRequest
 from .http.response import HttpResponse
 from .http.router import Router
 from .http.server import HttpServer
-from .http.token_file import TokenFile
+from .http.token_file import TOKEN_FILE, TokenFile
 from .lag.group_lags import GroupLags
 from .lag.lag_parts import LagParts
 from .lifecycle import Lifecycle
@@ -71,7 +71,6 @@ logger = logging.getLogger(__name__)
 
 _MOST_SCRAPES = 2
 _MIN_ISR = "min.insync.replicas"
-_TOKEN_FILE = "pybroker.http.token.file"
 
 
 class Observability:
@@ -271,8 +270,8 @@ class Observability:
         return replace(endpoint, security=EndpointSecurity(self._encryption.layer))
 
     async def _tokens(self, run_in_pool: RunInPool) -> TokenFile | None:
-        path = self._config.optional_string(_TOKEN_FILE)
+        path = self._config.optional_string(TOKEN_FILE)
         if path is None:
             return None
-        shown, now_s = self._config.shown(_TOKEN_FILE), asyncio.get_running_loop().time
+        shown, now_s = self._config.shown(TOKEN_FILE), asyncio.get_running_loop().time
         return await run_in_pool(lambda: TokenFile(Path(path), shown, now_s))

@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from ...base.unusable_path import why_unusable
 from ...config.config import Config
+from ...config.config_error import ConfigError
 from ...config.http_listeners import HTTP_LISTENERS, http_listeners
 from ...config.listener_security import ListenerSecurity
 from ...config.listeners import Listener, is_encrypted
@@ -17,7 +17,6 @@ __all__ = ["PROBES", "READY", "check_over_http", "http_listener"]
 
 READY = "readyz"
 PROBES = ("livez", READY, "safe-to-stop")
-_TOKEN_FILE = "pybroker.http.token.file"
 
 
 def http_listener(config: Config) -> Listener | None:
@@ -49,11 +48,13 @@ def check_over_http(config: Config, probe: str, timeout_s: float) -> int:
 
 def _token(config: Config) -> str | None:
     """The first token that the endpoint accepts; None when it needs none. Raises CommandError."""
-    path = config.optional_string(_TOKEN_FILE)
+    from ..http.token_file import TOKEN_FILE, read_tokens  # not needed without an HTTP endpoint
+
+    path = config.optional_string(TOKEN_FILE)
     if path is None:
         return None
     try:
-        lines = Path(path).read_bytes().split(b"\n")
-    except OSError as error:
-        raise CommandError(f"{config.shown(_TOKEN_FILE)}: cannot be read: {why_unusable(error, path)}") from error
-    return next((line.strip().decode("latin-1") for line in lines if line.strip()), None)
+        tokens = read_tokens(Path(path), config.shown(TOKEN_FILE))
+    except ConfigError as error:
+        raise CommandError(str(error)) from error
+    return tokens[0].decode("latin-1") if tokens else None

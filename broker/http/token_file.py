@@ -10,9 +10,11 @@ from ...config.config_error import ConfigError
 from ...replication.run_in_pool import RunInPool
 from .access import digest_of
 
-__all__ = ["TokenFile"]
+__all__ = ["TOKEN_FILE", "TokenFile", "read_tokens"]
 
 logger = logging.getLogger(__name__)
+
+TOKEN_FILE = "pybroker.http.token.file"
 
 _LEAST_LENGTH = 16
 _MAX_BYTES = 64 * 1024
@@ -64,14 +66,19 @@ class TokenFile:
 
     def _read(self) -> tuple[_Stamp | None, frozenset[bytes]]:
         stamp = self._stamp_now()  # before the file is read, so that a later change is found
-        try:
-            with self._path.open("rb") as file:
-                content = file.read(_MAX_BYTES + 1)
-        except OSError as error:
-            raise ConfigError(f"{self._setting}: cannot be read: {why_unusable(error, str(self._path))}") from error
-        tokens = [token for line in content.split(b"\n") if (token := line.strip())]
-        if len(content) > _MAX_BYTES:
-            raise ConfigError(f"{self._setting}: it has more than {_MAX_BYTES} bytes")
+        tokens = read_tokens(self._path, self._setting)
         if not tokens or any(len(token) < _LEAST_LENGTH for token in tokens):
             raise ConfigError(f"{self._setting}: each line must be a token of {_LEAST_LENGTH} characters or more")
         return stamp, frozenset(map(digest_of, tokens))
+
+
+def read_tokens(path: Path, setting: str) -> list[bytes]:
+    """The lines that are not empty; blocks. ``setting``: see `TokenFile`. Raises ConfigError."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"{setting}: cannot be read: {why_unusable(error, str(path))}") from error
+    if len(content) > _MAX_BYTES:
+        raise ConfigError(f"{setting}: it has more than {_MAX_BYTES} bytes")
+    return [token for line in content.split(b"\n") if (token := line.strip())]
