@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
 from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+
+from .json_text import json_text
 
 SLOW_READER_S = 60.0
 PING = b": ping\n\n"
@@ -23,11 +24,6 @@ def event(name: str, data: Any) -> bytes:
 def event_of_json(name: str, data: str) -> bytes:
     """Returns one event. `data` is JSON in ASCII, so it has no line ends."""
     return f"event: {name}\ndata: {data}\n\n".encode("ascii")
-
-
-def json_text(data: Any) -> str:
-    """Returns JSON in ASCII."""
-    return json.dumps(data, separators=(",", ":"))
 
 
 class EventStream(Response):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Iterable
 from itertools import islice
 from typing import Any
@@ -14,6 +13,7 @@ from ...client.connection import TlsError
 from ...client.given_options import OptionError
 from ...protocol.client import UnsupportedApiError
 from ...protocol.errors import ErrorCode, KafkaError
+from .json_text import json_text
 
 _NOT_FOUND = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -43,7 +43,7 @@ class HttpProblem(Exception):  # noqa: N818 (an error of the request, as HTTP ca
 
 def json_reply(value: Any, status: int = 200) -> Response:
     """Returns JSON in ASCII; a text from a record may have lone surrogates, which UTF-8 has not."""
-    return Response(json.dumps(value, separators=(",", ":")), status, media_type="application/json")
+    return Response(json_text(value), status, media_type="application/json")
 
 
 def list_reply(view: dict[str, Any], items: Iterable[Any]) -> Response:
@@ -52,9 +52,9 @@ def list_reply(view: dict[str, Any], items: Iterable[Any]) -> Response:
 
 
 async def _list_pieces(view: dict[str, Any], items: Iterable[Any]) -> AsyncIterator[str]:
-    head = json.dumps(view, separators=(",", ":"))[:-1] + ("," if view else "") + '"items":['
+    head = json_text(view)[:-1] + ("," if view else "") + '"items":['
     while part := list(islice(items, _ITEMS_AT_ONCE)):
-        yield head + json.dumps(part, separators=(",", ":"))[1:-1]
+        yield head + json_text(part)[1:-1]
         head = ","
         await asyncio.sleep(0)
     yield "]}" if head == "," else f"{head}]}}"

@@ -16,7 +16,8 @@ from ...client.record_filter import Candidate, Query, QueryError, compile_query,
 from ...protocol.errors import ErrorCode, KafkaError
 from ..audit_log import audit
 from ..console import Console
-from ..http.event_stream import PING, EventStream, event, event_of_json, json_text
+from ..http.event_stream import PING, EventStream, event, event_of_json
+from ..http.json_text import json_text
 from ..http.path_names import path_name
 from ..http.replies import HttpProblem, json_reply
 from ..sessions import Session

@@ -20,7 +20,7 @@ from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.record import Record, read_records
 from ...protocol.sentinels import LATEST
-from ..http.event_stream import json_text
+from ..http.json_text import json_text
 from .fetching import Fetched, fetch_request, fetched_in
 from .masking import Masks
 from .record_json import IN_LISTS, record_json
