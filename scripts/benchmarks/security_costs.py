@@ -1,15 +1,15 @@
 """A row about the CPU time that the authorizer and quotas add to requests: `scripts/bench --only security`.
 
 One pybroker of each kind runs. They get the same requests in turn, many times, because the difference is smaller than
-the noise of one measurement. Quotas are set and removed again and again on one broker, because two equal brokers may
-differ by more than quotas cost. Half of the requests produce a batch, half fetch one, five in flight. The target is for
-batches of 64 KiB; what single records cost is printed as well. Kafka is not measured.
+the noise of one measurement. Two equal brokers may differ by more than these costs, so new ones start again and
+again. Half of the requests produce a batch, half fetch one, five in flight. The target is for batches of 64 KiB; what
+single records cost is printed as well. Kafka is not measured.
 """
 
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median, quantiles
@@ -37,7 +37,9 @@ from benchmarks.wire import receive
 __all__ = ["SECURITY_COSTS"]
 
 _TOPIC = "load"
-_ROUNDS = 60
+_STARTS = 12
+_ROUNDS = 8
+"""For each start."""
 _REQUESTS_OF_BATCHES = 300
 _REQUESTS_OF_RECORDS = 1000
 _RECORDS_A_BATCH = 580  # 64 KiB
@@ -83,10 +85,10 @@ def _make_acls(client: WireClient, count: int) -> None:
         assert not any(result.error_code for result in results)
 
 
-def _set_quotas(client: WireClient, *, are_set: bool) -> None:
+def _set_quotas(client: WireClient) -> None:
     """For every user and every client id, far above what they use."""
     limits = (("producer_byte_rate", 1e12), ("consumer_byte_rate", 1e12), ("request_percentage", 1e6))
-    ops = [OpData(key=key, value=value, remove=not are_set) for key, value in limits]
+    ops = [OpData(key=key, value=value, remove=False) for key, value in limits]
     entity = [RequestEntityData(entity_type=kind, entity_name=None) for kind in ("user", "client-id")]
     request = AlterClientQuotasRequest(entries=[RequestEntryData(entity=entity, ops=ops)])
     assert not any(entry.error_code for entry in client.ask(request, 1).entries)
@@ -96,13 +98,10 @@ _KINDS: dict[str, tuple[dict[str, str], Callable[[WireClient], None]]] = {
     _WITHOUT: ({}, lambda client: None),
     _ONE_ACL: (_AUTHORIZER, lambda client: _make_acls(client, 1)),
     _MANY_ACLS: (_AUTHORIZER, lambda client: _make_acls(client, _ACLS)),
+    _QUOTAS: ({"quota.window.num": "2"}, _set_quotas),
 }
-_SHORT_QUOTA_WINDOWS = {"quota.window.num": "2"}
-_PAIRS = 8
-_MEASURED = 7
-"""The number of measurements of the requests in each half of a pair."""
-_REST_S = 2.5
-"""Longer than the windows: then the broker knows again that no client exceeds its quota."""
+_WARM_UP_S = 2.5
+"""Longer than the windows of quotas: then the broker knows that no client exceeds its quota."""
 
 
 def _requests(client: WireClient, records: int, offset: int, fetched_bytes: int) -> Sequence[bytes]:
@@ -125,7 +124,6 @@ class _Subject:
 
     def __init__(self, broker: BrokerProcess, prepare: Callable[[WireClient], None]) -> None:
         self._pid = broker.pid
-        self.address = broker.bootstrap_servers
         with WireClient(broker.bootstrap_servers) as client:
             create_topic(client, _TOPIC)
             prepare(client)
@@ -159,16 +157,15 @@ class _Subject:
 
 def added_cpu(contestants: Sequence[Contestant], scale: float) -> dict[str, dict[str, float]]:
     """Returns the percentage of CPU time that each kind takes over a broker without it."""
-    scale, rounds = min(scale, 1.0), max(int(_ROUNDS * scale), 3)
-    with ExitStack() as stack:
-        subjects = {kind: _start(stack, settings, prepare) for kind, (settings, prepare) in _KINDS.items()}
-        batches = _percent_more(subjects, lambda subject: subject.cpu_of_batches(scale), rounds)
-        records = _percent_more(subjects, lambda subject: subject.cpu_of_records(scale), rounds)
-    pairs = max(int(_PAIRS * scale), 1)
-    with ExitStack() as stack:
-        subject = _start(stack, _SHORT_QUOTA_WINDOWS, lambda client: None)
-        batches[_QUOTAS] = _percent_by_quotas(subject, lambda: subject.cpu_of_batches(scale), pairs)
-        records[_QUOTAS] = _percent_by_quotas(subject, lambda: subject.cpu_of_records(scale), pairs)
+    scale = min(scale, 1.0)
+    of_batches, of_records = [], []
+    for _ in range(max(int(_STARTS * scale), 1)):
+        with ExitStack() as stack:
+            subjects = {kind: _start(stack, settings, prepare) for kind, (settings, prepare) in _KINDS.items()}
+            _warm_up(subjects.values(), scale)
+            of_batches.append(_percent_more(subjects, lambda subject: subject.cpu_of_batches(scale)))
+            of_records.append(_percent_more(subjects, lambda subject: subject.cpu_of_records(scale)))
+    batches, records = _medians(of_batches), _medians(of_records)
     figures = {f"{kind}: CPU % more": percent for kind, percent in batches.items()}
     figures |= {f"{kind}: CPU % more for one record a request": percent for kind, percent in records.items()}
     return {"pybroker": figures}
@@ -182,34 +179,32 @@ def _start(stack: ExitStack, settings: dict[str, str], prepare: Callable[[WireCl
     return subject
 
 
-def _percent_by_quotas(subject: _Subject, cpu_of: Callable[[], float], pairs: int) -> float:
-    """Returns how much more CPU time the requests take with quotas: the median of pairs, with and without."""
-    percent = []
-    for pair in range(pairs):
-        used = {}
-        for are_set in (True, False) if pair % 2 else (False, True):
-            with WireClient(subject.address) as client:
-                _set_quotas(client, are_set=are_set)
-            rests_until_s = time.monotonic() + _REST_S
-            while time.monotonic() < rests_until_s:
-                cpu_of()
-            used[are_set] = median(cpu_of() for _ in range(_MEASURED))
-        percent.append(100 * (used[True] / used[False] - 1))
-    return median(percent)
+def _warm_up(subjects: Iterable[_Subject], scale: float) -> None:
+    until_s = time.monotonic() + _WARM_UP_S
+    while time.monotonic() < until_s:
+        for subject in subjects:
+            subject.cpu_of_records(scale)
 
 
-def _percent_more(subjects: dict[str, _Subject], cpu_of: Callable[[_Subject], float], rounds: int) -> dict[str, float]:
-    """Returns how much more CPU time each kind takes. Lower quartiles are compared, because other work on the machine
-    only adds time.
-    """
+def _percent_more(subjects: dict[str, _Subject], cpu_of: Callable[[_Subject], float]) -> dict[str, float]:
+    """Returns how much more CPU time each kind takes than one without."""
     used: dict[str, list[float]] = {kind: [] for kind in subjects}
     kinds = list(subjects)
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         kinds.append(kinds.pop(0))
         for kind in kinds:
             used[kind].append(cpu_of(subjects[kind]))
-    lower = {kind: quantiles(found, n=4)[0] for kind, found in used.items()}
+    lower = {kind: _lower_quartile(found) for kind, found in used.items()}
     return {kind: 100 * (lower[kind] / lower[_WITHOUT] - 1) for kind in kinds if kind != _WITHOUT}
+
+
+def _lower_quartile(seconds: list[float]) -> float:
+    """Compares better than the median, because other work on the machine only adds time."""
+    return quantiles(seconds, n=4)[0]
+
+
+def _medians(found: Sequence[dict[str, float]]) -> dict[str, float]:
+    return {kind: median(each[kind] for each in found) for kind in found[0]}
 
 
 SECURITY_COSTS = (
