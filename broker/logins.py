@@ -100,7 +100,7 @@ class Logins:
         await asyncio.gather(*(keeper.run() for keeper in self._keepers.values()))
 
     def _refused(self, info: ConnectionInfo, reason: str) -> None:
-        self._offenders.warn(info.peer_host, Violation.LOGIN, f"A login of {info} failed: {reason}")
+        self._offenders.warn(info.peer_host, Violation.LOGIN, f"A login of {info} failed: {reason}", reason)
 
     def _now_ms(self) -> int:
         return int(self._loop.time() * 1000)

@@ -42,6 +42,8 @@ _MAX_REQUESTS_PER_PASS = 32
 _MAX_PASS_S = 0.00025
 _WAITING_FRAME_OVERHEAD_BYTES = 96
 _TINY_READ_PAUSE_S = 0.2
+_TOLD_BY_REASON = (Violation.LOGIN, Violation.REFUSED_REQUEST)
+"""Violations of which each reason has its own log line, because a host may have several users."""
 _BEHIND_RESPONSES = RESPONSES | THROTTLED
 """Pauses in which a partial frame cannot complete. Its memory counts in `responses`, so that it does not block other
 connections' reads."""
@@ -435,4 +437,5 @@ class Connection(asyncio.BufferedProtocol):
 
     def _warn(self, violation: Violation, reason: str) -> None:
         message = f"Closing the connection of {self.info}: {reason}"
-        self._resources.offenders.warn(self.info.peer_host, violation, message)
+        about = reason if violation in _TOLD_BY_REASON else ""
+        self._resources.offenders.warn(self.info.peer_host, violation, message, about)

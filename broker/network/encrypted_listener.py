@@ -115,7 +115,7 @@ class EncryptedListener:
         peer = connection.get_extra_info("peername")
         host, port = peer[:2] if peer else ("unknown", 0)
         text = f"Closing the TLS connection of {host}:{port} to listener {self._name}: {why}"
-        self._offenders.warn(host, key, text)
+        self._offenders.warn(host, key, text, f"{self._name}: {why}")
 
     def _named(self, act: Callable[[], _Result]) -> _Result:
         try:

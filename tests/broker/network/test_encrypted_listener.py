@@ -102,10 +102,10 @@ def test_mapping_rules_of_sasl_have_no_effect_and_client_auth_must_have_the_list
     asyncio.run(run("listener.name.sasl_ssl."))
 
 
-async def test_each_cause_is_logged_once_for_a_host(caplog: pytest.LogCaptureFixture) -> None:
+async def test_each_cause_is_logged_once_for_a_host_and_what_it_sent(caplog: pytest.LogCaptureFixture) -> None:
     async with encrypted(config_of()) as (server, _):
         for _ in range(3):
-            for start in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00\x05hello"):
+            for start in (b"GET / HTTP/1.1\r\n\r\n", b"\0\0\0\x10\0\x12\0\3", b"\x16\x03\x01\x00\x05hello"):
                 reader, writer = await asyncio.open_connection("127.0.0.1", server.endpoint.port)
                 writer.write(start)
                 with suppress(ConnectionResetError):
@@ -114,6 +114,7 @@ async def test_each_cause_is_logged_once_for_a_host(caplog: pytest.LogCaptureFix
     lines = [record.getMessage() for record in caplog.records]
     assert [line.partition(" to listener ")[2] for line in lines if line.startswith("Closing the TLS")] == [
         "SSL: it sends no TLS: SSL is set on this side only (an HTTP request on a Kafka port)",
+        "SSL: it sends no TLS: SSL is set on this side only (it looks like a Kafka request in plain text)",
         "SSL: TLS failed (unexpected message)",
     ]
 

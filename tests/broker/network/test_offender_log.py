@@ -64,3 +64,38 @@ def test_offenders_beyond_the_1024_that_are_remembered_share_a_line(caplog: pyte
     clock.now_s += 30
     log.warn("10.99.0.1", Violation.HEADER, "nonsense")
     assert caplog.messages[-1] == "nonsense"
+
+
+def test_offender_log_tells_the_failures_of_two_users_of_one_host(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    log = OffenderLog(logging.getLogger("test"), clock, quiet_s=30)
+    for _ in range(3):
+        for user in ("alice", "bob"):
+            log.warn("10.0.0.1", Violation.LOGIN, f"wrong password of {user}", user)
+    assert caplog.messages == ["wrong password of alice", "wrong password of bob"]
+    clock.now_s += 30
+    log.warn("10.0.0.1", Violation.LOGIN, "wrong password of bob", "bob")
+    assert caplog.messages[2:] == ["wrong password of bob (2 more from 10.0.0.1 since the last such line)"]
+
+
+def test_a_host_that_invents_users_writes_nine_lines_in_the_quiet_time(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    log = OffenderLog(logging.getLogger("test"), clock, quiet_s=30)
+    for number in range(10_000):
+        clock.now_s += 0.002
+        log.warn("10.0.0.1", Violation.LOGIN, f"wrong password of {number}", str(number))
+    log.warn("10.0.0.2", Violation.LOGIN, "wrong password of alice", "alice")
+    assert caplog.messages == [*(f"wrong password of {number}" for number in range(9)), "wrong password of alice"]
+    assert log.counts[Violation.LOGIN] == 10_001
+    clock.now_s += 30
+    for number in range(8):
+        log.warn("10.0.0.1", Violation.LOGIN, f"another wrong password of {number}", f"another {number}")
+    assert len(caplog.messages) == 18
+
+
+def test_hosts_that_invent_users_share_the_line_of_other_hosts(caplog: pytest.LogCaptureFixture) -> None:
+    log = OffenderLog(logging.getLogger("test"), Clock(), quiet_s=30)
+    warn_of_hosts(log, 1024)
+    for number in range(100):
+        log.warn("10.99.0.1", Violation.LOGIN, f"wrong password of {number}", str(number))
+    assert caplog.messages[1024:] == ["wrong password of 0"]

@@ -115,7 +115,9 @@ async def test_stored_users_log_in_at_a_broker_that_starts_when_their_notificati
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", *SCRAM])
-async def test_a_wrong_password_and_an_unknown_user_get_the_same_answer(mechanism: str) -> None:
+async def test_a_wrong_password_and_an_unknown_user_get_the_same_answer_and_a_log_line_each(
+    mechanism: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async with sasl_broker() as broker:
         async with connected(broker, login_of(*ALICE)) as client:
             await set_password(client, "alice", "right")
@@ -125,6 +127,8 @@ async def test_a_wrong_password_and_an_unknown_user_get_the_same_answer(mechanis
                 error = await refusal_of(client, login_of(mechanism, user, "wrong"))
                 texts.append(error.message)
         assert texts[0] == texts[1]
+    lines = [line for line in caplog.messages if line.startswith("A login of ")]
+    assert [line.rpartition(" ")[2] for line in lines] == ["'alice'", "'nobody'"]
 
 
 async def test_users_in_the_options_of_scram_are_ignored_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
