@@ -5,9 +5,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
 from ...base.unusable_path import why_unusable
 from ..library.throwaway_certificates import ThrowawayCertificates, check_library
-from .command_parser import BAD_INPUT, CommandError, CommandParser
 
 __all__ = ["certificates_command"]
 

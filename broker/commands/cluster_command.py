@@ -8,13 +8,14 @@ from pathlib import Path
 from threading import Event
 from typing import NoReturn
 
+from ...base.command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 from ...config.config_error import ConfigError
 from ...config.jaas import SCRAM_SHA_512
 from ...protocol.client import Credentials
 from ..library.cluster.blocking_cluster import BlockingCluster, MemberName
 from ..start_error import StartError
 from .client_settings import client_settings, write_client_settings
-from .command_parser import BAD_INPUT, FAILED, CommandError, CommandParser, parse_overrides
+from .given_settings import parse_overrides
 
 __all__ = ["main"]
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from ...base.command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 from ...config.config_error import ConfigError
 from ...config.given import Given
 from ...config.load import load_config
@@ -22,15 +23,7 @@ from ...config.table import BROKER_SETTINGS
 from ..process.log_lines import log_to_stderr, logs_json
 from ..process.run_broker import LOG_FORMATS, LOG_LEVELS, Serve, run_broker
 from ..start_error import StartError
-from .command_parser import (
-    BAD_INPUT,
-    FAILED,
-    CommandError,
-    CommandParser,
-    environment_settings,
-    log_format,
-    parse_overrides,
-)
+from .given_settings import environment_settings, log_format, parse_overrides
 
 logger = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
 from ...config.config import Config
 from ...config.listener_security import ListenerSecurity
 from ...config.listeners import Listener
@@ -20,7 +21,7 @@ from ...protocol.client import AnyCredentials
 from ...protocol.messages.metadata import MetadataResponse
 from ..library.broker_probe import UnhealthyError, check_versions, metadata_of
 from ..metadata.address import Address, AddressError, local_address
-from .command_parser import BAD_INPUT, CommandError, CommandParser, environment_settings
+from .given_settings import environment_settings
 from .http_check import PROBES, READY, check_over_http, http_listener
 
 if TYPE_CHECKING:

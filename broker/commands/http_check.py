@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from ...base.command_parser import BAD_INPUT, CommandError
 from ...config.config import Config
 from ...config.config_error import ConfigError
 from ...config.http_listeners import HTTP_LISTENERS, http_listeners
@@ -11,7 +12,6 @@ from ...config.listeners import Listener, is_encrypted
 from ...config.typed_values import TypedValues
 from ..library.broker_probe import UnhealthyError
 from ..metadata.address import local_address
-from .command_parser import BAD_INPUT, CommandError
 
 __all__ = ["PROBES", "READY", "check_over_http", "http_listener"]
 

@@ -8,12 +8,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ....base.command_parser import BAD_INPUT, CommandError, CommandParser
 from ....base.unusable_path import why_unusable
 from ....config.config import Config
 from ....config.load import load_config
 from ...process.log_lines import log_to_stderr
 from ...process.run_broker import LOG_LEVELS, import_broker, run_broker
-from ..command_parser import BAD_INPUT, CommandError, CommandParser, log_format
+from ..given_settings import log_format
 from .first_process import become_first_process, hold_signals
 from .secret_files import with_secret_files
 from .server_file import final_properties, places_in_environment, read_mounted

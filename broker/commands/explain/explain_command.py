@@ -15,6 +15,7 @@ from ....base.acl_rules.acl_index import AclIndex
 from ....base.acl_rules.authorizer import WITHOUT_AUTHORIZER, AclAuthorizer, Explanation
 from ....base.acl_rules.question import OPTIONS_OF_TYPES, AclQuestion, QuestionError, read_question
 from ....base.acls import CLUSTER_NAME, AclEntry, AclResourceType, ResourcePattern
+from ....base.command_parser import BAD_INPUT, CommandError, CommandParser
 from ....config.authorization import AuthorizationSettings
 from ....config.config import Config
 from ....config.load import load_config
@@ -24,7 +25,7 @@ from ....controller.tree.metadata_store import MetadataStore, MetadataStoreError
 from ....controller.tree.znodes import ZnodeDecodeError
 from ....controller.tree.zookeeper_settings import ZooKeeperSettings
 from ....controller.tree.zookeeper_store import ZooKeeperStore
-from ..command_parser import BAD_INPUT, CommandError, CommandParser, environment_settings
+from ..given_settings import environment_settings
 
 __all__ = ["explain", "explain_command", "question_of"]
 

@@ -8,9 +8,9 @@ import binascii
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from ....base.command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 from ....storage.files.files import Files
 from ....storage.segment.partition_files import NoLogError
-from ..command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 from .block_output import BlockOutput
 from .dump_format import DumpFormat, TextFormat
 from .internal_records import decode_offsets_record, decode_transaction_record

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
+from ....base.command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 
 __all__ = ["log_command"]
 

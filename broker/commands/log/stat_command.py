@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from ....base.command_parser import BAD_INPUT, CommandError, CommandParser
 from ....base.topic_partition import TopicPartition
 from ....storage.files.checkpoint_file import CorruptCheckpointError, read_offsets
 from ....storage.files.files import Files
 from ....storage.segment.partition_files import NoLogError, directory_name_of, live_partitions
 from ....storage.store.log_directory import LOG_START_FILE
 from ....storage.store.log_statistics import LogStatistics, log_statistics
-from ..command_parser import BAD_INPUT, CommandError, CommandParser
 from .block_output import BlockOutput
 
 __all__ = ["stat_command"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from ....base.command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 from ....storage.files.files import Files
 from ....storage.segment.partition_files import NoLogError, live_partitions, read_partition_files
 from ....storage.verify.fault import Fault, Findings
 from ....storage.verify.log_directory_check import LogDirectoryCheck, Verified
-from ..command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 from .block_output import BlockOutput
 from .progress_bar import ProgressBar
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from ....base.command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 from ....config.config import Config
 from ....config.load import load_config
 from ....controller.tree.metadata_store import MetadataStoreError
@@ -15,7 +16,7 @@ from ....controller.tree.tree_copy import TreeCopy
 from ....controller.tree.znodes import ZnodeDecodeError
 from ....storage.files.files import DirectoryLockedError
 from ....storage.files.meta_properties import MetaPropertiesError
-from ..command_parser import BAD_INPUT, FAILED, CommandError, CommandParser, environment_settings
+from ..given_settings import environment_settings
 from .store_locations import store_location
 
 __all__ = ["metadata_command"]

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from ....base.command_parser import BAD_INPUT, CommandError
 from ....config.config import METADATA_STORE_FILE, Config
 from ....config.load import with_overrides
 from ....controller.tree import znodes
@@ -21,7 +22,6 @@ from ....controller.tree.zookeeper_settings import ZooKeeperSettings
 from ....controller.tree.zookeeper_store import ZooKeeperStore
 from ....storage.files.files import DirectoryLock, Files
 from ....storage.files.meta_properties import read_meta_properties
-from ..command_parser import BAD_INPUT, CommandError
 
 __all__ = ["DataDirectory", "StoreLocation", "ZooKeeperTree", "names_zookeeper", "store_location"]
 

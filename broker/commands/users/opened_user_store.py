@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from ....base.command_parser import BAD_INPUT, CommandError
 from ....config.config import METADATA_STORE_FILE, Config
 from ....controller.tree.cluster_tree import ClusterTree
 from ....controller.tree.embedded_store import EmbeddedStore
 from ....storage.files.files import DirectoryLock, Files
 from ...security.sasl.scram_user_store import ScramUserStore, users_in_zookeeper
-from ..command_parser import BAD_INPUT, CommandError
 from ..metadata.store_locations import names_zookeeper
 
 __all__ = ["opened_user_store"]

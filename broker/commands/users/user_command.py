@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
+from ....base.command_parser import BAD_INPUT, CommandError, CommandParser
 from ....config.load import load_config
 from ....controller.tree.metadata_store import MetadataStoreError
 from ....controller.tree.znodes import ZnodeDecodeError
@@ -16,7 +17,7 @@ from ....protocol.scram import MIN_ITERATIONS, SCRAM_MECHANISMS
 from ....storage.files.files import DirectoryLockedError
 from ...security.sasl.scram_credential import MAX_ITERATIONS, ScramCredential
 from ...security.sasl.scram_user_store import new_credentials
-from ..command_parser import BAD_INPUT, CommandError, CommandParser, environment_settings
+from ..given_settings import environment_settings
 from .opened_user_store import opened_user_store
 
 __all__ = ["user_command"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pybroker.base.acl_rules.question import AclQuestion
 from pybroker.base.acls import AclEntry, AclOperation, AclPermission, AclResourceType, PatternType, ResourcePattern
-from pybroker.broker.commands.command_parser import CommandError
+from pybroker.base.command_parser import CommandError
 from pybroker.broker.commands.explain.explain_command import explain, explain_command, question_of
 from pybroker.config.authorization import AuthorizationSettings
 from pybroker.controller.acl_tree import AclTree
