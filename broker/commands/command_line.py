@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from ...base.command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
+from ...cli.nouns import NOUNS
 from ...config.config_error import ConfigError
 from ...config.given import Given
 from ...config.load import load_config
@@ -127,6 +128,8 @@ def main(argv: Sequence[str] | None = None, *, run: Serve | None = None) -> int:
     """
     arguments = sys.argv[1:] if argv is None else argv
     try:
+        if arguments and arguments[0] in NOUNS:
+            return _run_noun(arguments[0], arguments[1:])
         if arguments and arguments[0] in _COMMANDS:
             return _COMMANDS[arguments[0]].run(arguments[1:])
         return _main(_parse(arguments), run)
@@ -140,6 +143,12 @@ def main(argv: Sequence[str] | None = None, *, run: Serve | None = None) -> int:
         return _INTERRUPTED
     except SystemExit as leave:  # argparse exits this way after --help and --version
         return leave.code if isinstance(leave.code, int) else _STOPPED
+
+
+def _run_noun(name: str, arguments: Sequence[str]) -> int:
+    from ...cli.command import run_noun
+
+    return run_noun(NOUNS[name].load(), arguments)
 
 
 def _main(arguments: argparse.Namespace, run: Serve | None) -> int:

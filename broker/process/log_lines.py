@@ -5,6 +5,7 @@ import sys
 import threading
 from types import TracebackType
 
+from ...base.printable import printable
 from ..events.json_line import LEFT_OUT, JsonLineFormatter
 from ..events.line_rate import LineRate
 from ..events.record_fields import shortened
@@ -27,11 +28,7 @@ class OneLineFormatter(logging.Formatter):
         left_out = getattr(record, LEFT_OUT, 0)
         if left_out:
             line = f"{line} ({left_out} more lines like this were left out before it)"
-        if line.isprintable():
-            return line
-        return "".join(
-            character if character.isprintable() else character.encode("unicode_escape").decode() for character in line
-        )
+        return printable(line)
 
 
 class LogRateLimit(logging.Filter):

@@ -12,6 +12,7 @@ FLOORS = {
         "protocol",
         "views",
         "client",
+        "cli",
         "storage",
         "replication",
         "controller",

@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGES = (
     "base",
     "broker",
+    "cli",
     "client",
     "config",
     "console",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from ....base.acls import AclOperation, AclResourceType, PatternType, ResourcePattern
 from ....base.event_marks import marked
+from ....base.printable import printable
 from ....protocol.apis import API_SPECS, ApiKey
 
 __all__ = ["AUTHORIZER_LOGGER", "LONGEST_NAME", "MOST_REFUSALS", "QUIET_S", "TRACE", "AuthorizerLog"]
@@ -100,10 +101,3 @@ def _name(api_key: int) -> str:
 
 def _cut(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
-
-
-def printable(text: str) -> str:
-    """``text`` with escapes for the characters that could forge another line of the log, or hide a part of one."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

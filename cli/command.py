@@ -1,0 +1,85 @@
+"""Runs ``pybroker NOUN VERB``: reads the arguments, opens the cluster, and turns errors into lines and exit codes."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from ..base.command_parser import BAD_INPUT, CommandError, CommandParser
+from ..client.admin_cluster import AdminCluster
+from .connecting.connection_options import add_connection_options, client_settings
+from .exit_codes import DONE, INTERRUPTED, refusal
+from .output.output import FORMS, Output, discard_output
+from .suggestions import did_you_mean
+from .verb import Call, Noun, Verb
+
+__all__ = ["run_noun", "verb_parser"]
+
+_EXIT_CODES = """\
+exit codes: 0 done; 1 failed; 2 bad arguments; 3 not there; 4 not allowed; 5 timed out;
+10 unhealthy, or above a bound that was given; 130 Ctrl-C"""
+
+
+def run_noun(noun: Noun, arguments: Sequence[str]) -> int:
+    """The command; returns its exit code. Raises CommandError."""
+    verb, rest = _chosen(noun, arguments)
+    if verb is None:
+        sys.stdout.write(_noun_help(noun))
+        return DONE
+    options = verb_parser(noun, verb).parse_args(rest)
+    settings = client_settings(options)
+    output = Output(options.output, sys.stdout, sys.stderr, is_quiet=options.quiet)
+    try:
+        with AdminCluster(settings, round(options.timeout * 1000)) as cluster:
+            code = verb.run(Call(cluster, options, output))
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of the output, such as ``| head``, has seen enough
+        discard_output()
+        return DONE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:
+        refused = refusal(error)
+        if refused is None:
+            raise
+        raise refused from error
+    return code
+
+
+def verb_parser(noun: Noun, verb: Verb) -> CommandParser:
+    """The parser of a verb, with the options that every verb has."""
+    words = f"pybroker {noun.name} {verb.name}".rstrip()
+    parser = CommandParser(words, f"{verb.summary[0].upper()}{verb.summary[1:]}.", epilog=_EXIT_CODES)
+    verb.arguments(parser)
+    if verb.changes:
+        parser.add_argument("--dry-run", action="store_true", help="say what would change, and change nothing")
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "-o", "--output", metavar="FORM", choices=FORMS, default="table", help=f"{', '.join(FORMS)} (%(default)s)"
+    )
+    output.add_argument("-q", "--quiet", action="store_true", help="no words on standard error")
+    add_connection_options(parser)
+    return parser
+
+
+def _chosen(noun: Noun, arguments: Sequence[str]) -> tuple[Verb | None, Sequence[str]]:
+    """The verb and its arguments; no verb if help is wanted. Raises CommandError."""
+    verbs = {verb.name: verb for verb in noun.verbs}
+    if "" in verbs:
+        return verbs[""], arguments
+    if not arguments or arguments[0] in ("-h", "--help"):
+        return None, ()
+    if arguments[0] in verbs:
+        return verbs[arguments[0]], arguments[1:]
+    raise CommandError(
+        f"{noun.name} {arguments[0]}: unknown command{did_you_mean(arguments[0], list(verbs))} "
+        f"(see pybroker {noun.name} --help)",
+        BAD_INPUT,
+    )
+
+
+def _noun_help(noun: Noun) -> str:
+    parser = CommandParser(f"pybroker {noun.name}", noun.summary, usage=f"pybroker {noun.name} COMMAND [options]")
+    width = max(len(verb.name) for verb in noun.verbs)
+    lines = [f"  {verb.name.ljust(width)}  {verb.summary}" for verb in noun.verbs]
+    parser.epilog = "\n".join(["commands (see each with --help):", *lines, "", _EXIT_CODES])
+    return argparse.ArgumentParser.format_help(parser)

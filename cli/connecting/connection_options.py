@@ -1,0 +1,81 @@
+"""The options of every command that say which cluster it talks to.
+
+The address comes from ``-b``, the file, the profile, PYBROKER_BOOTSTRAP or KAFKA_BOOTSTRAP_SERVERS, in this order.
+Settings come from ``-X``, ``--command-config`` and ``--profile``, in this order.
+"""
+
+import argparse
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
+from ...client.client_settings import ClientSettings, take_client_settings
+from ...client.given_options import GivenOptions, OptionError
+from ...config.config_error import ConfigError
+from ...config.properties import read_properties
+from .profiles import profile_settings, profiles_file
+
+__all__ = ["add_connection_options", "client_settings"]
+
+_ADDRESS = "bootstrap.servers"
+_DEFAULT_ADDRESS = "localhost:9092"
+_ADDRESS_VARIABLES = ("PYBROKER_BOOTSTRAP", "KAFKA_BOOTSTRAP_SERVERS")
+_CLIENT_ID = "pybroker-cli"
+
+
+def add_connection_options(parser: CommandParser) -> None:
+    """Add the options to the parser of a verb."""
+    group = parser.add_argument_group("which cluster")
+    add = group.add_argument
+    add(
+        "-b",
+        "--bootstrap-server",
+        metavar="HOST:PORT",
+        help=f"brokers to begin with, with commas between; default: {' or '.join(_ADDRESS_VARIABLES)}, "
+        f"else {_DEFAULT_ADDRESS}",
+    )
+    add("--command-config", metavar="FILE", type=Path, help="settings of the client, as for Kafka's tools")
+    add("-X", dest="settings", metavar="NAME=VALUE", action="append", default=[], help="one setting of the client")
+    add("--profile", metavar="NAME", help=f"settings under this name in {profiles_file()}")
+    add("--timeout", metavar="SECONDS", type=_seconds, default=10.0, help="for how long to try (%(default)g)")
+
+
+def client_settings(options: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> ClientSettings:
+    """The settings that the options ask for; settings of other clients are passed over. Raises CommandError."""
+    given: dict[str, str] = {}
+    for variable in reversed(_ADDRESS_VARIABLES):
+        if environment.get(variable, "").strip():
+            given[_ADDRESS] = environment[variable]
+    if options.profile is not None:
+        given |= profile_settings(options.profile, profiles_file(environment))
+    if options.command_config is not None:
+        given |= _file_settings(options.command_config)
+    for pair in options.settings:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise CommandError(f"-X {pair}: must be NAME=VALUE", BAD_INPUT)
+        given[name.strip()] = value
+    if options.bootstrap_server is not None:
+        given[_ADDRESS] = options.bootstrap_server
+    given.setdefault(_ADDRESS, _DEFAULT_ADDRESS)
+    given.setdefault("request.timeout.ms", str(round(options.timeout * 1000)))
+    given.setdefault("socket.connection.setup.timeout.ms", str(round(options.timeout * 1000)))
+    try:
+        return take_client_settings(GivenOptions(given), _CLIENT_ID)
+    except OptionError as error:
+        raise CommandError(str(error), BAD_INPUT) from None
+
+
+def _file_settings(file: Path) -> dict[str, str]:
+    try:
+        return {name: found.value for name, found in read_properties(file).items()}
+    except ConfigError as error:
+        raise CommandError(f"--command-config {error}", BAD_INPUT) from None
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < 1e6:
+        raise argparse.ArgumentTypeError("must be above 0")
+    return seconds

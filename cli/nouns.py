@@ -1,0 +1,32 @@
+"""The nouns of the command line. Each is imported when it is used, so that none slows another down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from .verb import Noun
+
+__all__ = ["NOUNS", "LazyNoun"]
+
+
+@dataclass(frozen=True, slots=True)
+class LazyNoun:
+    """A noun that is not imported yet."""
+
+    summary: str
+    load: Callable[[], Noun]
+
+
+def _topics() -> Noun:
+    from .topics.noun import TOPICS
+
+    return TOPICS
+
+
+NOUNS: Mapping[str, LazyNoun] = {
+    "topics": LazyNoun("list, create, change and delete topics", _topics),
+}

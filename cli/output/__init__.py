@@ -1,0 +1,1 @@
+"""Standard output is data: tables for people, JSON or names for programs."""

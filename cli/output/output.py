@@ -1,0 +1,81 @@
+"""Prints what a command found, in the form that ``-o`` asks for.
+
+Tables and texts are for people. ``json`` prints one array, ``jsonl`` one row a line, ``name`` the names only. JSON has
+all fields of the rows, whatever a table shows, and is ASCII.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TextIO
+
+from ...base.printable import printable
+from ...views.json_text import to_json
+from .columns import Column
+from .table import table
+
+__all__ = ["FORMS", "Output", "discard_output"]
+
+FORMS = ("table", "wide", "json", "jsonl", "name")
+
+
+class Output:
+    """Data goes to ``stdout``, words to ``stderr`` unless ``is_quiet``."""
+
+    def __init__(self, form: str, stdout: TextIO, stderr: TextIO, *, is_quiet: bool = False) -> None:
+        self.form = form
+        self._stdout = stdout
+        self._stderr = stderr
+        self._is_quiet = is_quiet
+
+    @property
+    def is_for_people(self) -> bool:
+        """Whether a table or text is wanted."""
+        return self.form in ("table", "wide")
+
+    def shown(self, columns: Sequence[Column]) -> list[Column]:
+        """The columns that the form shows."""
+        return [column for column in columns if self.form == "wide" or not column.is_wide]
+
+    def rows(self, rows: Sequence[Any], columns: Sequence[Column], name: Callable[[Any], str]) -> None:
+        """Print rows, which are views. ``name``: the text that ``-o name`` prints for a row."""
+        if self.is_for_people:
+            self._write_lines(table(rows, self.shown(columns)) if rows else ())
+        else:
+            self._write_data(rows, name)
+
+    def documents(
+        self, views: Sequence[Any], lines: Callable[[Any], Iterable[str]], name: Callable[[Any], str]
+    ) -> None:
+        """Print views one after another. ``lines``: the text for people of a view; its lines must be printable."""
+        if not self.is_for_people:
+            self._write_data(views, name)
+            return
+        for number, view in enumerate(views):
+            self._write_lines(["", *lines(view)] if number else lines(view))
+
+    def say(self, text: str) -> None:
+        """Print words for people on standard error."""
+        if not self._is_quiet:
+            self._stderr.write(f"{printable(text)}\n")
+
+    def fail(self, text: str) -> None:
+        """Print on standard error why a part of the work failed."""
+        self._stderr.write(f"pybroker: {printable(text)}\n")
+
+    def _write_data(self, views: Sequence[Any], name: Callable[[Any], str]) -> None:
+        if self.form == "json":
+            self._write_lines([json.dumps(json.loads(to_json(views)), indent=2)])
+        elif self.form == "jsonl":
+            self._write_lines(to_json(view).decode() for view in views)
+        else:
+            self._write_lines(printable(name(view)) for view in views)
+
+    def _write_lines(self, lines: Iterable[str]) -> None:
+        self._stdout.write("".join(f"{line}\n" for line in lines))
+
+
+def discard_output() -> None:
+    """Discard what is still buffered: Python must not write to a closed pipe again when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

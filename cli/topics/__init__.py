@@ -1,0 +1,1 @@
+"""``pybroker topics``: lists, creates, changes and deletes topics."""

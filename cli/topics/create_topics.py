@@ -1,0 +1,68 @@
+"""``pybroker topics create``."""
+
+from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
+from ...protocol.errors import ErrorCode, error_for
+from ...protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from ..verb import Call, Verb
+from .changes import print_changes
+from .shapes import TopicChange
+
+__all__ = ["CREATE", "settings_in"]
+
+_BROKERS_CHOICE = -1
+
+
+def _arguments(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("topics", metavar="TOPIC", nargs="+", help="name of a new topic")
+    add("-p", "--partitions", metavar="N", type=int, default=_BROKERS_CHOICE, help="default: the broker's")
+    add("-r", "--replication-factor", metavar="N", type=int, default=_BROKERS_CHOICE, help="default: the broker's")
+    add(
+        "-c",
+        "--config",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="a setting of the topic; may be given several times",
+    )
+    add("--if-not-exists", action="store_true", help="a topic that exists is no error")
+
+
+def _run(call: Call) -> int:
+    options = call.options
+    configs = [CreatableTopicConfig(name=name, value=value) for name, value in settings_in(options.config).items()]
+    topics = [
+        CreatableTopic(
+            name=name,
+            num_partitions=options.partitions,
+            replication_factor=options.replication_factor,
+            configs=configs,
+        )
+        for name in dict.fromkeys(options.topics)
+    ]
+    timeout_ms = round(options.timeout * 1000)
+    request = CreateTopicsRequest(topics=topics, timeout_ms=timeout_ms, validate_only=options.dry_run)
+    changes, failures = [], []
+    for result in call.cluster.ask_controller(request).topics:
+        if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS and options.if_not_exists:
+            changes.append(TopicChange(topic=result.name, change="unchanged", is_dry_run=options.dry_run))
+        elif result.error_code:
+            said = result.error_message or error_for(result.error_code)
+            failures.append(error_for(result.error_code, f"topic {result.name}: {said}"))
+        else:
+            changes.append(TopicChange(topic=result.name, change="created", is_dry_run=options.dry_run))
+    return print_changes(call, changes, failures)
+
+
+def settings_in(pairs: list[str]) -> dict[str, str]:
+    """Values by name of all ``-c NAME=VALUE``. Raises CommandError."""
+    found = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise CommandError(f"-c {pair}: must be NAME=VALUE", BAD_INPUT)
+        found[name.strip()] = value
+    return found
+
+
+CREATE = Verb("create", "create topics", _arguments, _run, changes=True)

@@ -1,0 +1,65 @@
+"""Topics of the cluster, as its metadata has them."""
+
+import base64
+from collections.abc import Iterable
+
+from ...base.command_parser import CommandError
+from ...client.admin_cluster import AdminCluster
+from ...protocol.errors import ErrorCode, error_for
+from ...protocol.messages.metadata import MetadataResponseTopic
+from ..exit_codes import NOT_THERE
+from ..suggestions import did_you_mean
+from .shapes import Partition, Topic
+
+__all__ = ["named_topics", "partitions_of", "topic_id_of", "topic_of"]
+
+_NO_ID = bytes(16)
+
+
+def named_topics(cluster: AdminCluster, names: Iterable[str]) -> list[MetadataResponseTopic]:
+    """These topics, in their order. Raises CommandError for one that does not exist, with a suggestion."""
+    wanted = list(dict.fromkeys(names))
+    found = {topic.name: topic for topic in cluster.metadata(wanted).topics}
+    for name in wanted:
+        code = found[name].error_code
+        if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            known = [topic.name or "" for topic in cluster.metadata(None).topics]
+            raise CommandError(f"topic {name} does not exist{did_you_mean(name, known)}", NOT_THERE)
+        if code and code != ErrorCode.LEADER_NOT_AVAILABLE:
+            raise error_for(code, f"topic {name}: {error_for(code)}")
+    return [found[name] for name in wanted]
+
+
+def topic_of(topic: MetadataResponseTopic) -> Topic:
+    """The row of a topic."""
+    partitions = topic.partitions
+    return Topic(
+        topic=topic.name or "",
+        is_internal=topic.is_internal,
+        partitions=len(partitions),
+        replication_factor=max((len(each.replica_nodes) for each in partitions), default=0),
+        offline_partitions=sum(each.leader_id < 0 for each in partitions),
+        under_replicated_partitions=sum(len(each.isr_nodes) < len(each.replica_nodes) for each in partitions),
+    )
+
+
+def partitions_of(topic: MetadataResponseTopic) -> tuple[Partition, ...]:
+    """The partitions of a topic, in their order."""
+    return tuple(
+        Partition(
+            partition=each.partition_index,
+            leader=None if each.leader_id < 0 else each.leader_id,
+            leader_epoch=None if each.leader_epoch < 0 else each.leader_epoch,
+            replicas=tuple(each.replica_nodes),
+            isr=tuple(each.isr_nodes),
+            offline_replicas=tuple(each.offline_replicas),
+        )
+        for each in sorted(topic.partitions, key=lambda each: each.partition_index)
+    )
+
+
+def topic_id_of(topic: MetadataResponseTopic) -> str | None:
+    """The topic id in base64 for URLs without padding, as Kafka writes it; None without one."""
+    if topic.topic_id.bytes == _NO_ID:
+        return None
+    return base64.urlsafe_b64encode(topic.topic_id.bytes).decode().rstrip("=")

@@ -1,0 +1,59 @@
+"""What the commands about topics print as JSON."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+__all__ = ["Partition", "Topic", "TopicChange", "TopicDescription", "TopicSetting"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """A topic in the list."""
+
+    topic: str
+    is_internal: bool
+    partitions: int
+    replication_factor: Annotated[int, "the most replicas of a partition"]
+    offline_partitions: Annotated[int, "partitions without a leader"]
+    under_replicated_partitions: Annotated[int, "partitions with a replica that is not in sync"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """One partition."""
+
+    partition: int
+    leader: Annotated[int | None, "null: there is none"]
+    leader_epoch: Annotated[int | None, "null: the broker is too old to say"]
+    replicas: Annotated[tuple[int, ...], "the first is the preferred leader"]
+    isr: tuple[int, ...]
+    offline_replicas: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSetting:
+    """One setting of a topic."""
+
+    name: str
+    value: Annotated[str | None, "null: it has no value, or it is secret"]
+    is_default: Annotated[bool, "it is not set for this topic"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicDescription:
+    """One topic with its partitions, and the settings that are not defaults."""
+
+    topic: str
+    topic_id: Annotated[str | None, "in base64, as Kafka writes it; null: the cluster has no ids"]
+    is_internal: bool
+    partitions: tuple[Partition, ...]
+    settings: tuple[TopicSetting, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicChange:
+    """What was done with a topic, or with ``--dry-run`` would be."""
+
+    topic: str
+    change: Annotated[str, "created, deleted, changed, or unchanged"]
+    is_dry_run: bool

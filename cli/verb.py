@@ -1,0 +1,47 @@
+"""What a command of the form ``pybroker NOUN VERB`` consists of."""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..base.command_parser import CommandParser
+from ..client.admin_cluster import AdminCluster
+from .output.output import Output
+
+__all__ = ["Call", "Noun", "Verb"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One run of a verb: the cluster, the arguments, and where its output goes."""
+
+    cluster: AdminCluster
+    options: argparse.Namespace
+    output: Output
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb.
+
+    Attributes:
+        summary: one line for the help.
+        arguments: adds the verb's own arguments to its parser.
+        run: does the work, returns the exit code. It raises CommandError, KafkaError, ConnectionError, TimeoutError.
+        changes: whether it changes something, so that it takes ``--dry-run``.
+    """
+
+    name: str
+    summary: str
+    arguments: Callable[[CommandParser], None]
+    run: Callable[[Call], int]
+    changes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Noun:
+    """A noun with its verbs. A noun without verbs, such as ``consume``, has one verb whose name is empty."""
+
+    name: str
+    summary: str
+    verbs: tuple[Verb, ...]
