@@ -4,7 +4,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from ..config.authorization import AuthorizationSettings, warning_of_open_store
+from ..config.authorization import AuthorizationSettings, misspelt_super_users, warning_of_open_store
 from ..config.config import Config
 from ..controller.tree.metadata_store import MetadataStore
 from .environment import Environment
@@ -55,6 +55,8 @@ class Authorization:
         self.administration = AclAdministration(tree, self._live)
         if (warning := warning_of_open_store(config)) is not None:
             logger.warning("%s", warning)
+        for user, remedy in misspelt_super_users(config, settings.super_users):
+            logger.warning("no certificate makes its client the super user %r: %s", user, remedy)
 
     async def run(self) -> None:
         """Apply the changes of ACLs until the store is closed."""

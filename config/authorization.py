@@ -5,17 +5,27 @@ this file.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .certificate_names import misspelt_certificate_name
 from .config import Config
 from .config_error import ConfigError
 from .values import trim
 
-__all__ = ["ACL_AUTHORIZER", "ALLOW_EVERYONE", "SUPER_USERS", "AuthorizationSettings", "warning_of_open_store"]
+__all__ = [
+    "ACL_AUTHORIZER",
+    "ALLOW_EVERYONE",
+    "SUPER_USERS",
+    "AuthorizationSettings",
+    "misspelt_super_users",
+    "warning_of_open_store",
+]
 
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 _KRAFT_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 AUTHORIZER = "authorizer.class.name"
+_MAPPING_RULES = "ssl.principal.mapping.rules"
 SUPER_USERS = "super.users"
 ALLOW_EVERYONE = "allow.everyone.if.no.acl.found"
 _USER = "User:"
@@ -57,6 +67,24 @@ def warning_of_open_store(config: Config) -> str | None:
     )
 
 
+def misspelt_super_users(config: Config, super_users: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Super users that look like names of certificates, but as Java never prints them; and for each what to do.
+
+    They do not stop the start, because a user of SASL may have such a name. Mapping rules can make any name, so with
+    them there are none.
+    """
+    rules = [given.text for name, given in config.given.items() if name.lower().endswith(_MAPPING_RULES)]
+    if any(trim(text) not in ("", "DEFAULT") for text in rules):
+        return
+    for user in sorted(super_users):
+        likely = misspelt_certificate_name(user.removeprefix(_USER))
+        if likely is not None:
+            yield (
+                user,
+                f"write {_USER}{likely}" if likely else "the authorizer's log names clients as they must be named",
+            )
+
+
 def _refuse_without_authorizer(config: Config) -> None:
     for name in (SUPER_USERS, ALLOW_EVERYONE):
         if _text(config, name) is not None:
@@ -79,6 +107,8 @@ def _why_nobody_is(user: str) -> str | None:
     """The reason why no client can ever be this principal; None if a client can."""
     if not user.startswith(_USER) or user == _USER:
         return "a super user must have the form User:name"
+    if user[len(_USER)].isspace():
+        return "remove the blank after User:"
     if user == "User:*":
         return "it would be a user whose name is *, not everyone"
     if _PRINCIPAL_AFTER_COMMA.search(user):

@@ -82,8 +82,9 @@ def test_acls_are_obeyed_at_once_and_after_a_restart(tmp_path: Path) -> None:
         assert create_acl(client, deny(AclOperation.WRITE)) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
-def test_without_acls_only_super_users_may_do_anything(tmp_path: Path) -> None:
-    with client_of({**AUTHORIZER, "super.users": "User:root"}, tmp_path) as client:
+def test_without_acls_only_super_users_may_do_anything(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with client_of({**AUTHORIZER, "super.users": "User:root;User:CN=a, O=b"}, tmp_path) as client:
+        assert "no certificate makes its client the super user 'User:CN=a, O=b': write User:CN=a,O=b" in caplog.text
         assert produce(client) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
         assert create_acl(client, deny(AclOperation.WRITE)) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     with client_of({**AUTHORIZER, "super.users": "User:ANONYMOUS"}, tmp_path) as client:

@@ -1,7 +1,12 @@
 """Tests of the settings of the authorizer."""
 
 import pytest
-from pybroker.config.authorization import ACL_AUTHORIZER, AuthorizationSettings, warning_of_open_store
+from pybroker.config.authorization import (
+    ACL_AUTHORIZER,
+    AuthorizationSettings,
+    misspelt_super_users,
+    warning_of_open_store,
+)
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
 from pybroker.config.dynamic_layers import DynamicLayers
@@ -56,6 +61,7 @@ def test_everyone_may_be_allowed_where_no_acl_applies(text: str, value: bool) ->
         ({**ON, "super.users": "user:a"}, "nobody can be 'user:a'"),
         ({**ON, "super.users": "Group:admins"}, "nobody can be 'Group:admins'"),
         ({**ON, "super.users": "User:"}, "nobody can be 'User:'"),
+        ({**ON, "super.users": "User: alice"}, "nobody can be 'User: alice': remove the blank after User:"),
         ({**ON, "super.users": "User:*"}, "it would be a user whose name is *, not everyone"),
         ({**ON, "super.users": "User:a, User:b"}, "super users are separated by semicolons"),
         ({**ON, "allow.everyone.if.no.acl.found": "yes"}, "must be true or false"),
@@ -88,6 +94,24 @@ def test_operator_is_warned_of_acls_that_anyone_can_change(values: dict[str, str
     warning = warning_of_open_store(config(values))
     assert (warning is not None) is is_open
     assert warning is None or "ZooKeeper at zk:2181" in warning
+
+
+@pytest.mark.parametrize(
+    ("rules", "told"),
+    [
+        ({}, True),
+        ({"ssl.principal.mapping.rules": "DEFAULT"}, True),
+        ({"listener.name.ssl.ssl.principal.mapping.rules": "RULE:^CN=(.*)$/$1/L,DEFAULT"}, False),
+    ],
+)
+def test_super_user_that_no_certificate_names_is_told_unless_rules_make_names(
+    rules: dict[str, str], told: bool
+) -> None:
+    given = config({**ON, "super.users": "User:CN=a, O=b;User:CN=a,O=b;User:alice", **rules})
+    known = AuthorizationSettings.from_config(given)
+    assert known is not None
+    expected = [("User:CN=a, O=b", "write User:CN=a,O=b")] if told else []
+    assert list(misspelt_super_users(given, known.super_users)) == expected
 
 
 def test_settings_of_the_authorizer_are_checked_and_known_at_the_start() -> None:

@@ -169,6 +169,16 @@ SECURITY = (
         "Let the broker log in to ZooKeeper and set zookeeper.set.acl=true, or close the port of ZooKeeper to others.",
     ),
     event(
+        "acl.super-user-misspelt",
+        "WARNING",
+        "broker/authorization.py",
+        "no certificate makes its client the super user %r: %s",
+        "user remedy",
+        "A super user looks like the name of a certificate, but not as Java and this broker print such names: "
+        "User:CN=a,O=b, without blanks after commas, and with the last part of the name first. So nobody is this user.",
+        "Correct super.users and start the broker again. The authorizer's log shows the names of clients.",
+    ),
+    event(
         "acl.unreadable-denied",
         "ERROR",
         "controller/live_acls.py",

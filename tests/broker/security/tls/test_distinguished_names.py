@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pybroker.broker.security.tls.certificates import read_certificate
 from pybroker.broker.security.tls.der import DerError
 from pybroker.broker.security.tls.distinguished_names import distinguished_name
+from pybroker.config.certificate_names import misspelt_certificate_name
 from support.in_process.tls_ends import STORES, Ends, client_context, server_context
 
 PRINTED = (STORES / "names.txt").read_text().splitlines()
@@ -26,6 +27,7 @@ def test_name_is_the_one_that_java_prints(line: str) -> None:
             distinguished_name(bytes.fromhex(encoded))
         return
     assert distinguished_name(bytes.fromhex(encoded)) == unescaped(printed)
+    assert misspelt_certificate_name(unescaped(printed)) is None
 
 
 @given(st.sampled_from(PRINTED), st.integers(0, 400), st.integers(0, 255))
