@@ -45,6 +45,7 @@ logger = logging.getLogger(__name__)
 _NONCE_BYTES = 24
 _JWKS = "sasl.oauthbearer.jwks.endpoint"
 _JWKS_TIMEOUT_S = 10.0
+_START_WAIT_S = 2.0
 
 
 class Logins:
@@ -162,14 +163,19 @@ class Logins:
         return self._keepers[key]
 
     async def _fetch_keys(self) -> None:
-        """A file must be readable at the start. A server may be down, because it may come back."""
-        for (url, _), keeper in self._keepers.items():
-            try:
-                await keeper.fetch()
-            except JwksError as error:
-                if is_file_url(url):
-                    raise ConfigError(f"{_JWKS}.url: {error}") from error
-                logger.warning("no login by OAUTHBEARER succeeds until the keys can be fetched: %s", error)
+        await asyncio.gather(*(_fetch_first(url, keeper) for (url, _), keeper in self._keepers.items()))
+
+
+async def _fetch_first(url: str, keeper: JwksKeeper) -> None:
+    """A file must be readable at the start. A server may be down or slow; `JwksKeeper.run` asks it again."""
+    try:
+        async with asyncio.timeout(None if is_file_url(url) else _START_WAIT_S):
+            await keeper.fetch()
+    except (JwksError, TimeoutError) as error:
+        if is_file_url(url):
+            raise ConfigError(f"{_JWKS}.url: {error}") from error
+        why = str(error) or f"{url} has not answered within {_START_WAIT_S:g} s"
+        logger.warning("no login by OAUTHBEARER succeeds until the keys can be fetched: %s", why)
 
 
 def _whole(security: ListenerSecurity, name: str) -> int:

@@ -1,12 +1,15 @@
 """Logins at a whole broker with signed tokens, whose keys are in a file."""
 
 import json
+import threading
 import time
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pybroker import Broker
+from pybroker.broker import logins
 from pybroker.broker.start_error import StartError
 from pybroker.config.sasl_mechanisms import SECURED_TOKENS
 from pybroker.protocol.errors import KafkaError
@@ -97,6 +100,34 @@ async def test_keys_come_from_a_server_whose_authority_the_login_module_names(tm
             assert await user_with(broker, token("one")) is None
         async with Broker(given | {jaas: given[jaas].replace("required", options)}) as broker:
             assert await user_with(broker, token("one")) == "carol"
+
+
+async def test_a_server_that_does_not_answer_delays_neither_the_start_nor_later_logins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(logins, "_START_WAIT_S", 0.1)
+    file = tmp_path / "keys.json"
+    write_keys(file, "one")
+    given, answers = settings(file), threading.Event()
+    jaas = f"{LISTENER}.oauthbearer.sasl.jaas.config"
+    options = f'required ssl.truststore.type="PEM" ssl.truststore.location="{STORES / "authority.pem"}"'
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        answers.wait()
+        send(request, file.read_bytes())
+
+    with http_server(STORES / "server.pem") as server:
+        server.answer = answer
+        given |= {
+            "sasl.oauthbearer.jwks.endpoint.url": server.url,
+            jaas: given[jaas].replace("required", options),
+        }
+        async with Broker(given) as broker:
+            assert f"keys can be fetched: {server.url} has not answered within 0.1 s" in caplog.text
+            assert await user_with(broker, token("one")) is None
+            answers.set()
+            while await user_with(broker, token("one")) is None:
+                pass
 
 
 async def test_a_url_without_encryption_refuses_the_start(tmp_path: Path) -> None:
