@@ -1,5 +1,6 @@
 """Remembers verdicts, because a produce or fetch request asks about the same topics as the one before it."""
 
+from itertools import islice
 from typing import TypeAlias
 
 from ....base.acl_rules.authorizer import AclAuthorizer
@@ -9,7 +10,9 @@ from ....base.acls import AclOperation, AclResourceType
 __all__ = ["LONGEST_NAME", "MOST_VERDICTS", "Question", "Verdicts"]
 
 MOST_VERDICTS = 8192
-"""A full memory is emptied."""
+"""A full memory forgets some of all ages, so that clients that ask in turn about more than these find most of them."""
+_FORGOTTEN = 16
+"""The share that is forgotten: each sixteenth verdict."""
 LONGEST_NAME = 249
 """The longest name of a topic. Longer names are not remembered, so that they cannot fill the memory."""
 
@@ -35,11 +38,15 @@ class Verdicts:
         verdict = self.remembered.get(question)
         if verdict is None:
             verdict = self._authorizer.may(principal, host_text(host), operation, resource_type, name)
-            if len(self.remembered) >= MOST_VERDICTS:
-                self.remembered.clear()
             if len(name) <= LONGEST_NAME:
+                if len(self.remembered) >= MOST_VERDICTS:
+                    self._forget_some()
                 self.remembered[question] = verdict
         return verdict
+
+    def _forget_some(self) -> None:
+        for question in list(islice(self.remembered, 0, None, _FORGOTTEN)):
+            del self.remembered[question]
 
     def _forget(self) -> None:
         self.remembered.clear()

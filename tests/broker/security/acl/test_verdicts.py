@@ -62,6 +62,25 @@ def test_number_of_remembered_verdicts_is_bounded() -> None:
         assert len(verdicts.remembered) <= MOST_VERDICTS
 
 
+def test_most_verdicts_are_remembered_when_a_little_more_are_asked_in_turn() -> None:
+    authorizer = CountingAuthorizer(AclIndex())
+    verdicts = Verdicts(authorizer)
+    count = MOST_VERDICTS * 11 // 10
+    for _ in range(3):
+        authorizer.asked = 0
+        for number in range(count):
+            verdicts.may("User:a", "h", *READ, f"t{number}")
+    assert authorizer.asked < count / 2
+
+
+def test_long_names_do_not_drive_out_remembered_verdicts() -> None:
+    verdicts = Verdicts(AclAuthorizer(AclIndex()))
+    for number in range(MOST_VERDICTS):
+        verdicts.may("User:a", "h", *READ, f"t{number}")
+    verdicts.may("User:a", "h", *READ, "x" * (LONGEST_NAME + 1))
+    assert len(verdicts.remembered) == MOST_VERDICTS
+
+
 def test_long_names_are_not_remembered() -> None:
     verdicts = Verdicts(AclAuthorizer(AclIndex(), allow_everyone=True))
     assert verdicts.may("User:a", "h", *READ, "x" * (LONGEST_NAME + 1))
