@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from ..protocol.client import AnyCredentials
 from ..protocol.client.sasl import Credentials
 from ..protocol.errors import ErrorCode, error_for
-from .oauth.token_login import TokenLogin
-from .oauth.token_source import TokenError
+
+if TYPE_CHECKING:
+    from .oauth.token_login import TokenLogin
 
 
 def current_credentials(sasl: Credentials | TokenLogin) -> AnyCredentials:
     """Blocks while a new token is fetched. Raises KafkaError when the provider refuses, ConnectionError when another
     try may help.
     """
-    if not isinstance(sasl, TokenLogin):
+    if isinstance(sasl, Credentials):
         return sasl
+    from .oauth.token_source import TokenError
+
     try:
         return sasl.bearer(time.time_ns() // 1_000_000)
     except TokenError as error:

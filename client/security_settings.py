@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..base.kafka_names import SECURITY_PROTOCOLS
 from ..protocol.client.sasl import Credentials
 from .given_options import GivenOptions, OptionError
-from .oauth.token_login import TokenLogin
 from .sasl_settings import take_sasl
 from .tls_settings import TlsSettings, take_tls
+
+if TYPE_CHECKING:
+    from .oauth.token_login import TokenLogin
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import ssl
 from dataclasses import dataclass, field
-from tempfile import NamedTemporaryFile
 from textwrap import wrap
 
 from .given_options import GivenOptions, OptionError
@@ -43,6 +42,8 @@ class TlsSettings:
         return context
 
     def _load_text(self, context: ssl.SSLContext, text: str) -> None:
+        from tempfile import NamedTemporaryFile  # slow to import
+
         with NamedTemporaryFile(
             "w", suffix=".pem"
         ) as file:  # Python's TLS reads certificates only from files; this one is private

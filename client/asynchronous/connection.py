@@ -20,12 +20,12 @@ from ...protocol.client import (
     VersionsRefusedError,
     opening_requests,
 )
+from ...protocol.client.sasl import Credentials
 from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ..client_settings import ClientSettings
 from ..connection import TlsError
 from ..logins import current_credentials
-from ..oauth.token_login import TokenLogin
 from ..usable_versions import USABLE
 
 _NONCE_BYTES = 24
@@ -170,7 +170,7 @@ async def _open(made: AsyncConnection, client: ClientConnection, settings: Clien
     sasl = settings.security.sasl
     login = None
     if sasl is not None:
-        is_token = isinstance(sasl, TokenLogin)  # which may have to be fetched
+        is_token = not isinstance(sasl, Credentials)  # which may have to be fetched
         credentials = await asyncio.to_thread(current_credentials, sasl) if is_token else current_credentials(sasl)
         login = SaslLogin(credentials, secrets.token_urlsafe(_NONCE_BYTES), _MOST_ITERATIONS)
     requests = opening_requests(client, login)

@@ -88,19 +88,11 @@ def test_the_last_of_two_overrides_wins() -> None:
         (["--config", "/no/such/file"], "/no/such/file: cannot be read: No such file or directory; correct the path"),
         (["--config", "/"], "/: cannot be read: it is a directory, not a file; move it away"),
         (["server.properties"], "--config server.properties"),
-        (
-            ["start"],
-            "start: unknown command; commands: certificates, console, container, explain, healthcheck, log, "
-            "metadata, user;",
-        ),
-        (
-            ["topics", "--list"],
-            "topics: unknown command; commands: certificates, console, container, explain, healthcheck, log, "
-            "metadata, user;",
-        ),
-        (["topics", "--config"], "topics: unknown command; commands: "),
+        (["start"], "start: unknown command; commands: topics, "),
+        (["streams", "--list"], "streams: unknown command; commands: topics, "),
+        (["topcs", "--config"], "topcs: unknown command; did you mean topics?"),
         (["server.properties", "--daemon"], "for a file of settings write --config server.properties"),
-        (["--log-level", "info", "topics", "--list"], "topics: unknown command; commands: "),
+        (["--log-level", "info", "topics", "--list"], "topics: a command must be the first argument"),
         (["--list", "topics"], "unrecognized arguments: --list"),
         (["--override", "num.partitions"], "--override num.partitions: must be NAME=VALUE"),
         (["--override", "=5"], "must be NAME=VALUE"),

@@ -1,0 +1,73 @@
+"""Tests of ``pybroker topics``."""
+
+import re
+
+import pytest
+from pybroker.cli.topics.shapes import Topic, TopicChange, TopicDescription
+from support.clients.commands import Pybroker, rows_of
+
+
+def test_created_topic_is_listed_and_described(pybroker: Pybroker, topic: str) -> None:
+    created = pybroker("topics", "create", topic, "-p", "3", "-c", "retention.ms=1000")
+    assert created.out.splitlines()[1].split() == [topic, "created"]
+    listed = pybroker("topics", "list", topic)
+    assert listed.out.splitlines()[1].split() == [topic, "3", "1", "ok"]
+    described = pybroker("topics", "describe", topic, "-o", "wide").out.splitlines()
+    assert re.fullmatch(f"{topic}: 3 partitions, 1 replicas, id [-_A-Za-z0-9]{{22}}", described[0])
+    assert described[1] == "  retention.ms=1000"
+    assert [line.split()[0] for line in described[3:]] == ["0", "1", "2"]
+
+
+def test_json_has_the_documented_shapes(pybroker: Pybroker, topic: str) -> None:
+    (change,) = rows_of(pybroker("topics", "create", topic, "-o", "json").out, TopicChange)
+    assert change == {"topic": topic, "change": "created", "is_dry_run": False}
+    (row,) = rows_of(pybroker("topics", "list", topic, "-o", "json").out, Topic)
+    assert row["topic"] == topic
+    (description,) = rows_of(pybroker("topics", "describe", topic, "-o", "json").out, TopicDescription)
+    assert len(description["partitions"]) == row["partitions"]
+
+
+def test_dry_run_changes_nothing(pybroker: Pybroker, topic: str) -> None:
+    assert "would be created" in pybroker("topics", "create", topic, "--dry-run").out
+    assert pybroker("topics", "describe", topic).code == 3
+    pybroker("topics", "create", topic)
+    assert "would be deleted" in pybroker("topics", "delete", topic, "--dry-run").out
+    assert pybroker("topics", "describe", topic).code == 0
+
+
+def test_existing_topic_is_an_error_unless_allowed(pybroker: Pybroker, topic: str) -> None:
+    pybroker("topics", "create", topic)
+    again = pybroker("topics", "create", topic, f"{topic}-new")
+    assert again.code == 1
+    assert f"topic {topic}: " in again.err
+    assert "TOPIC_ALREADY_EXISTS" in again.err
+    assert f"{topic}-new" in again.out, "the other topic is created"
+    allowed = pybroker("topics", "create", topic, "--if-not-exists")
+    assert (allowed.code, allowed.out.split()[-1]) == (0, "unchanged")
+
+
+def test_missing_topic_is_named_with_a_suggestion(pybroker: Pybroker, topic: str) -> None:
+    pybroker("topics", "create", topic)
+    ran = pybroker("topics", "describe", f"{topic}x")
+    assert ran.code == 3
+    assert f"topic {topic}x does not exist; did you mean " in ran.err
+
+
+def test_typing_error_deletes_no_topic(pybroker: Pybroker, topic: str) -> None:
+    pybroker("topics", "create", topic)
+    assert pybroker("topics", "delete", topic, f"{topic}x", "--yes").code == 3
+    assert pybroker("topics", "describe", topic).code == 0
+    assert pybroker("topics", "delete", topic, f"{topic}x", "--yes", "--if-exists").code == 0
+    assert pybroker("topics", "describe", topic).code == 3
+
+
+@pytest.mark.parametrize("option", ["--under-replicated", "--unavailable"])
+def test_list_of_troubled_topics_leaves_out_healthy_ones(pybroker: Pybroker, topic: str, option: str) -> None:
+    pybroker("topics", "create", topic)
+    ran = pybroker("topics", "list", option, topic)
+    assert (ran.code, ran.out, ran.err) == (0, "", "no topic matches\n")
+
+
+def test_setting_without_a_value_is_refused(pybroker: Pybroker, topic: str) -> None:
+    ran = pybroker("topics", "create", topic, "-c", "retention.ms")
+    assert (ran.code, ran.err) == (2, "pybroker: -c retention.ms: must be NAME=VALUE\n")
