@@ -4,6 +4,7 @@ from ..base.command_parser import BAD_INPUT, FAILED, CommandError
 from ..client.connection import TlsError
 from ..client.given_options import OptionError
 from ..protocol.client.errors import ClientError
+from ..protocol.codec.errors import EncodeError
 from ..protocol.errors import ErrorCode, KafkaError
 
 __all__ = [
@@ -55,6 +56,8 @@ def refusal(error: Exception) -> CommandError | None:
         return CommandError(str(error), BAD_INPUT)
     if isinstance(error, KafkaError):
         return CommandError(f"{error} ({_name_of(error.code)})", exit_code_of(error.code))
+    if isinstance(error, EncodeError):
+        return CommandError(f"the request cannot be sent: {error}", BAD_INPUT)
     if isinstance(error, TimeoutError):
         return CommandError(str(error), TIMED_OUT)
     if isinstance(error, (ConnectionError, TlsError, ClientError)):

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from ...protocol.errors import KafkaError
-from ..exit_codes import DONE, refusal
 from ..output.columns import Column
+from ..results import print_results
 from ..verb import Call
 from .shapes import TopicChange
 
@@ -16,10 +15,6 @@ _COLUMNS = (
 )
 
 
-def print_changes(call: Call, changes: Sequence[TopicChange], failures: Sequence[KafkaError]) -> int:
-    """Print the changes as data; each failure is a line on standard error. Returns the exit code.""" ""
-    call.output.rows(changes, _COLUMNS, name=lambda row: row.topic)
-    refused = [found for failure in failures if (found := refusal(failure)) is not None]
-    for each in refused:
-        call.output.fail(str(each))
-    return refused[0].exit_code if refused else DONE
+def print_changes(call: Call, changes: Sequence[TopicChange], failures: Sequence[Exception]) -> int:
+    """Print the changes as data; each failure is a line on standard error. Returns the exit code."""
+    return print_results(call.output, changes, _COLUMNS, lambda row: row.topic, failures)

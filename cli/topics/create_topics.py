@@ -1,13 +1,16 @@
 """``pybroker topics create``."""
 
-from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
+from ...base.command_parser import CommandParser
+from ...client.admin_cluster import AdminCluster
 from ...protocol.errors import ErrorCode, error_for
 from ...protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ..reading.settings import settings_in
 from ..verb import Call, Verb
 from .changes import print_changes
 from .shapes import TopicChange
 
-__all__ = ["CREATE", "settings_in"]
+__all__ = ["CREATE"]
 
 _BROKERS_CHOICE = -1
 
@@ -26,6 +29,7 @@ def _arguments(parser: CommandParser) -> None:
         help="a setting of the topic; may be given several times",
     )
     add("--if-not-exists", action="store_true", help="a topic that exists is no error")
+    add("--wait", action="store_true", help="until all brokers know the topics, and each partition has a leader")
 
 
 def _run(call: Call) -> int:
@@ -51,18 +55,25 @@ def _run(call: Call) -> int:
             failures.append(error_for(result.error_code, f"topic {result.name}: {said}"))
         else:
             changes.append(TopicChange(topic=result.name, change="created", is_dry_run=options.dry_run))
+    if options.wait and not options.dry_run:
+        wait_for_leaders(call.cluster, [each.topic for each in changes])
     return print_changes(call, changes, failures)
 
 
-def settings_in(pairs: list[str]) -> dict[str, str]:
-    """Values by name of all ``-c NAME=VALUE``. Raises CommandError."""
-    found = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.strip():
-            raise CommandError(f"-c {pair}: must be NAME=VALUE", BAD_INPUT)
-        found[name.strip()] = value
-    return found
+def wait_for_leaders(cluster: AdminCluster, names: list[str]) -> None:
+    """Wait until every broker knows a leader of each partition. Raises KafkaError, if that takes too long."""
+    topics = [MetadataRequestTopic(name=name) for name in names]
+
+    def look() -> None:
+        for broker in cluster.metadata().brokers:
+            request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+            for topic in cluster.ask_broker(broker.node_id, request).topics:
+                is_led = topic.partitions and all(each.leader_id >= 0 for each in topic.partitions)
+                if topic.error_code or not is_led:
+                    text = f"topic {topic.name} was created, but broker {broker.node_id} knows no leader for it yet"
+                    raise error_for(ErrorCode.LEADER_NOT_AVAILABLE, text)
+
+    cluster.retried(look)
 
 
 CREATE = Verb("create", "create topics", _arguments, _run, changes=True)

@@ -5,18 +5,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...base.command_parser import CommandParser
 from ...base.printable import printable
 from ...client.admin_cluster import AdminCluster
-from ...protocol.errors import error_for
-from ...protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from ..configs.found_settings import found_settings
+from ..configs.resources import Resource, ResourceKind
 from ..exit_codes import DONE
-from ..output.columns import Column
+from ..output.columns import Column, as_text
 from ..output.table import table
 from ..verb import Call, Verb
-from .found_topics import named_topics, partitions_of, topic_id_of
+from .found_topics import MIN_ISR, named_topics, partitions_of, topic_id_of
 from .shapes import TopicDescription, TopicSetting
 
-__all__ = ["DESCRIBE"]
+__all__ = ["DESCRIBE", "min_isr_in", "settings_of_topics"]
 
-_TOPIC_RESOURCE = 2
 _SET_FOR_TOPIC = 1
 """The source of a setting in DescribeConfigs: DYNAMIC_TOPIC_CONFIG."""
 _COLUMNS = (
@@ -35,14 +34,15 @@ def _arguments(parser: CommandParser) -> None:
 
 def _run(call: Call) -> int:
     found = named_topics(call.cluster, call.options.topics)
-    settings = topic_settings(call.cluster, [topic.name or "" for topic in found])
+    settings = settings_of_topics(call.cluster, [topic.name or "" for topic in found])
     views = [
         TopicDescription(
             topic=topic.name or "",
             topic_id=topic_id_of(topic),
             is_internal=topic.is_internal,
+            min_isr=min_isr_in(settings[topic.name or ""]),
             partitions=partitions_of(topic),
-            settings=settings[topic.name or ""],
+            settings=tuple(each for each in settings[topic.name or ""] if not each.is_default),
         )
         for topic in found
     ]
@@ -53,29 +53,32 @@ def _run(call: Call) -> int:
 
 def _lines(view: TopicDescription, columns: Sequence[Column]) -> Iterator[str]:
     replicas = max((len(each.replicas) for each in view.partitions), default=0)
-    yield f"{printable(view.topic)}: {len(view.partitions)} partitions, {replicas} replicas, id {view.topic_id or '-'}"
+    counts = f"{len(view.partitions)} partitions, {replicas} replicas, min ISR {as_text(view.min_isr)}"
+    yield f"{printable(view.topic)}: {counts}, id {view.topic_id or '-'}"
     for setting in view.settings:
         yield f"  {printable(setting.name)}={printable(setting.value or '')}"
     for line in table(view.partitions, columns):
         yield f"  {line}"
 
 
-def topic_settings(cluster: AdminCluster, names: Iterable[str]) -> dict[str, tuple[TopicSetting, ...]]:
-    """The settings of each topic that are not defaults."""
-    resources = [
-        DescribeConfigsResource(resource_type=_TOPIC_RESOURCE, resource_name=name, configuration_keys=None)
-        for name in names
-    ]
-    found = {}
-    for result in cluster.ask_any(DescribeConfigsRequest(resources=resources)).results:
-        if result.error_code:
-            raise error_for(result.error_code, f"topic {result.resource_name}: {result.error_message}")
-        found[result.resource_name] = tuple(
-            TopicSetting(name=each.name, value=each.value, is_default=False)
-            for each in result.configs
-            if each.config_source == _SET_FOR_TOPIC
+def settings_of_topics(cluster: AdminCluster, names: Iterable[str]) -> dict[str, tuple[TopicSetting, ...]]:
+    """All settings of each topic."""
+    found = found_settings(cluster, [Resource(ResourceKind.TOPIC, name) for name in names])
+    return {
+        resource.name: tuple(
+            TopicSetting(name=each.name, value=each.value, is_default=each.config_source != _SET_FOR_TOPIC)
+            for each in settings
         )
-    return found
+        for resource, settings in found.items()
+    }
+
+
+def min_isr_in(settings: Iterable[TopicSetting]) -> int | None:
+    """The value of min.insync.replicas among the settings of a topic."""
+    for each in settings:
+        if each.name == MIN_ISR and each.value is not None and each.value.isdigit():
+            return int(each.value)
+    return None
 
 
 DESCRIBE = Verb("describe", "show the partitions and settings of topics", _arguments, _run)

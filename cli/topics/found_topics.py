@@ -4,15 +4,29 @@ import base64
 from collections.abc import Iterable
 
 from ...base.command_parser import CommandError
+from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...protocol.errors import ErrorCode, error_for
 from ...protocol.messages.metadata import MetadataResponseTopic
 from ..exit_codes import NOT_THERE
+from ..reading.partitions import topic_part
 from ..suggestions import did_you_mean
 from .shapes import Partition, Topic
 
-__all__ = ["named_topics", "partitions_of", "topic_id_of", "topic_of"]
+__all__ = [
+    "EARLIEST",
+    "LATEST",
+    "MIN_ISR",
+    "named_topics",
+    "partitions_named",
+    "partitions_of",
+    "topic_id_of",
+    "topic_of",
+]
 
+LATEST, EARLIEST = -1, -2
+"""Questions to `AdminCluster.offsets`."""
+MIN_ISR = "min.insync.replicas"
 _NO_ID = bytes(16)
 
 
@@ -28,6 +42,23 @@ def named_topics(cluster: AdminCluster, names: Iterable[str]) -> list[MetadataRe
         if code and code != ErrorCode.LEADER_NOT_AVAILABLE:
             raise error_for(code, f"topic {name}: {error_for(code)}")
     return [found[name] for name in wanted]
+
+
+def partitions_named(cluster: AdminCluster, texts: Iterable[str]) -> list[TopicPartition]:
+    """The partitions that texts such as ``orders`` and ``orders:0-3`` name, sorted. Raises CommandError."""
+    parts = [topic_part(text) for text in texts]
+    there: dict[str, set[int]] = {
+        topic.name or "": {each.partition_index for each in topic.partitions}
+        for topic in named_topics(cluster, [part.topic for part in parts])
+    }
+    found: set[TopicPartition] = set()
+    for topic, partitions in parts:
+        wanted = there[topic] if partitions is None else partitions
+        if missing := wanted - there[topic]:
+            known = f"its partitions are 0 to {len(there[topic]) - 1}"
+            raise CommandError(f"topic {topic} has no partition {min(missing)}; {known}", NOT_THERE)
+        found.update(TopicPartition(topic, partition) for partition in wanted)
+    return sorted(found)
 
 
 def topic_of(topic: MetadataResponseTopic) -> Topic:

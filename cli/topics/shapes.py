@@ -3,7 +3,15 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-__all__ = ["Partition", "Topic", "TopicChange", "TopicDescription", "TopicSetting"]
+__all__ = [
+    "Partition",
+    "PartitionOffsets",
+    "Topic",
+    "TopicChange",
+    "TopicDescription",
+    "TopicSetting",
+    "Truncation",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +54,7 @@ class TopicDescription:
     topic: str
     topic_id: Annotated[str | None, "in base64, as Kafka writes it; null: the cluster has no ids"]
     is_internal: bool
+    min_isr: Annotated[int | None, "min.insync.replicas; null: it cannot be read"]
     partitions: tuple[Partition, ...]
     settings: tuple[TopicSetting, ...]
 
@@ -56,4 +65,28 @@ class TopicChange:
 
     topic: str
     change: Annotated[str, "created, deleted, changed, or unchanged"]
+    is_dry_run: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionOffsets:
+    """Where the records of a partition start and end. ``end`` is the offset of the next record."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    at: Annotated[
+        int | None, "the first offset at the time that was asked for; null: none is so new, or none was asked"
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncation:
+    """How far the records of a partition were deleted, or with ``--dry-run`` would be."""
+
+    topic: str
+    partition: int
+    old_start: int
+    new_start: int
     is_dry_run: bool

@@ -1,0 +1,1 @@
+"""``pybroker configs``: settings of topics, brokers, groups and loggers of brokers."""

@@ -1,0 +1,40 @@
+"""Changes single settings of resources (IncrementalAlterConfigs, Kafka 2.3 or newer)."""
+
+from collections.abc import Mapping
+
+from ...client.admin_cluster import AdminCluster
+from ...protocol.errors import error_for
+from ...protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from .resources import Resource
+
+__all__ = ["alter_settings"]
+
+_SET, _DELETE = 0, 1
+
+
+def alter_settings(
+    cluster: AdminCluster, resource: Resource, changes: Mapping[str, str | None], *, validate_only: bool
+) -> None:
+    """Set each setting to its value; None resets it to its default. Raises KafkaError."""
+    request = IncrementalAlterConfigsRequest(
+        resources=[
+            AlterConfigsResource(
+                resource_type=resource.kind,
+                resource_name=resource.name,
+                configs=[
+                    AlterableConfig(name=name, config_operation=_DELETE if value is None else _SET, value=value)
+                    for name, value in changes.items()
+                ],
+            )
+        ],
+        validate_only=validate_only,
+    )
+    broker_id = resource.broker_id
+    response = cluster.ask_any(request) if broker_id is None else cluster.ask_broker(broker_id, request)
+    for result in response.responses:
+        if result.error_code:
+            raise error_for(result.error_code, f"{resource}: {result.error_message or error_for(result.error_code)}")
