@@ -10,7 +10,7 @@ from typing import NoReturn
 from ...base.command_parser import CommandParser
 from ...cli.output.output import discard_output
 from ...cli.suggestions import did_you_mean
-from ...config.given import Given
+from ...config.given import Given, Source
 from ...config.load import load_config
 from ...config.printed_config import printed_config
 from ...config.table import BROKER_SETTINGS
@@ -21,6 +21,9 @@ from .given_settings import environment_settings, log_format, parse_overrides
 __all__ = ["serve_command"]
 
 _STOPPED = 0
+_LOCAL_LISTENER = "PLAINTEXT://localhost:9092"
+_DELIBERATE = {"listeners", "advertised.listeners", "zookeeper.connect"}
+"""With one of these settings a broker without a file of settings listens where Kafka would."""
 _SHOWN_SETTINGS = (
     "listeners",
     "advertised.listeners",
@@ -47,6 +50,8 @@ def serve_command(given: Sequence[str], commands: Mapping[str, str], run: Serve 
     if form == "json":
         log_to_stderr(arguments.log_level, form)  # so that errors of the settings are JSON too
     overrides: dict[str, str | Given] = {**environment_settings(), **parse_overrides(arguments.override)}
+    if arguments.config is None and not overrides.keys() & _DELIBERATE:
+        overrides["listeners"] = Given(_LOCAL_LISTENER, Source.DEFAULT, "without a file of settings")
     config = load_config(arguments.config or "", overrides, place="--override")
     if arguments.print_config:
         return _print(printed_config(config))

@@ -11,6 +11,7 @@ from functools import partial
 
 from ...base.event_marks import marked
 from ...config.config import Config
+from ...config.given import Source
 from ...storage.files.files import raise_descriptor_limit
 from ..environment import Environment
 from ..server import BrokerServer
@@ -56,10 +57,18 @@ async def serve_until_stopped(config: Config, announce: Callable[[int], str] | N
     gc.freeze()
     gc.callbacks.append(GcTuning().note)
     signals.ready()
-    logger.info("%s", ready_line(broker.endpoints, broker.observability.endpoints))
+    console = start_console(config, broker.endpoints, broker.observability.endpoints)
+    line = ready_line(
+        broker.endpoints,
+        broker.observability.endpoints,
+        data=config.log_dirs,
+        console=None if console is None else console.url,
+        is_first_try=config.file is None,
+        is_local=config.is_given("listeners") and config.source("listeners") is Source.DEFAULT,
+    )
+    logger.info("%s", line)
     if announce is not None:
         logger.info("%s", announce(broker.broker_id), extra=marked("process.ready-in-words-of-kafka"))
-    console = start_console(config, broker.endpoints, broker.observability.endpoints)
     await signals.told.wait()
     if console is not None:
         await console.close()

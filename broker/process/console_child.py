@@ -76,7 +76,7 @@ def start_console(config: Config, endpoints: Sequence[Endpoint], http: Sequence[
     if arguments is None:
         logger.warning("no web console: every listener has TLS; set pybroker.console.command.config")
         return None
-    child = ConsoleChild(arguments)
+    child = ConsoleChild(arguments, f"http://{config.string(CONSOLE_ADDRESS)}")
     child.start()
     return child
 
@@ -87,9 +87,12 @@ class ConsoleChild:
     def __init__(
         self,
         arguments: Sequence[str],
+        url: str,
         command: Sequence[str] | None = None,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.url = url
+        """The address in browsers."""
         self._command = [*(command or [sys.executable, "-c", _RUN, json.dumps(sys.path)]), *arguments]
         self._clock_s = clock_s
         self._process: Process | None = None

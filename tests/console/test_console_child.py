@@ -55,7 +55,7 @@ async def eventually(is_so: Callable[[], bool]) -> None:
 
 
 async def test_killed_console_is_started_again() -> None:
-    child = ConsoleChild([], [sys.executable, "-c", "import sys; sys.stdin.read()"])
+    child = ConsoleChild([], "http://127.0.0.1:8093", [sys.executable, "-c", "import sys; sys.stdin.read()"])
     child.start()
     await eventually(lambda: child.pid is not None)
     first = child.pid

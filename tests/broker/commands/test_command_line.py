@@ -57,6 +57,32 @@ def test_broker_without_arguments_runs_with_defaults() -> None:
     assert broker.config.log_dirs == ("./pybroker-data",)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "listeners"),
+    [
+        ([], "PLAINTEXT://localhost:9092"),
+        (["--override", "num.partitions=2"], "PLAINTEXT://localhost:9092"),
+        (["--override", "listeners=PLAINTEXT://:9092"], "PLAINTEXT://:9092"),
+        (["--override", "advertised.listeners=PLAINTEXT://a:9092"], "PLAINTEXT://:9092"),
+        (["--override", "zookeeper.connect=a:2181"], "PLAINTEXT://:9092"),
+    ],
+)
+def test_broker_without_a_file_listens_on_this_machine_only_unless_told(arguments: list[str], listeners: str) -> None:
+    broker = Broker()
+    assert main(arguments, run=broker) == 0
+    assert broker.config is not None
+    assert broker.config.string("listeners") == listeners
+
+
+def test_broker_with_a_file_listens_where_kafka_does(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("")
+    broker = Broker()
+    assert main(["--config", str(file)], run=broker) == 0
+    assert broker.config is not None
+    assert broker.config.string("listeners") == "PLAINTEXT://:9092"
+
+
 def test_command_returns_the_exit_code_of_the_broker() -> None:
     assert main([], run=Broker(1)) == 1
 

@@ -82,3 +82,24 @@ def test_the_ready_line_names_an_address_that_can_be_copied(host: str, shown: st
 def test_the_ready_line_names_every_listener() -> None:
     line = ready_line([Endpoint("INTERNAL", "127.0.0.1", 9093), Endpoint("PLAINTEXT", "127.0.0.1", 9092)])
     assert line.endswith("INTERNAL://127.0.0.1:9093, PLAINTEXT://127.0.0.1:9092")
+
+
+def test_the_ready_line_says_where_data_and_console_are_and_what_to_try() -> None:
+    line = ready_line(
+        [Endpoint("PLAINTEXT", "localhost", 9092)],
+        [Endpoint("HTTP", "127.0.0.1", 8092)],
+        data=["/data"],
+        console="http://127.0.0.1:8093",
+        is_first_try=True,
+        is_local=True,
+    )
+    assert line == (
+        "pybroker is ready: listening on PLAINTEXT://localhost:9092, HTTP://127.0.0.1:8092; data in /data; console at "
+        "http://127.0.0.1:8093; only this machine reaches it, until you add --override listeners=PLAINTEXT://:9092; "
+        "try: pybroker topics create demo"
+    )
+
+
+def test_the_command_to_try_names_an_address_that_is_not_the_default() -> None:
+    line = ready_line([Endpoint("PLAINTEXT", "", 9093)], is_first_try=True)
+    assert line.endswith("; try: pybroker topics create demo -b localhost:9093")
