@@ -21,6 +21,12 @@ class LazyNoun:
     load: Callable[[], Noun]
 
 
+def _groups() -> Noun:
+    from .groups.noun import GROUPS
+
+    return GROUPS
+
+
 def _topics() -> Noun:
     from .topics.noun import TOPICS
 
@@ -28,5 +34,6 @@ def _topics() -> Noun:
 
 
 NOUNS: Mapping[str, LazyNoun] = {
+    "groups": LazyNoun("show groups, their offsets and lag, and change them", _groups),
     "topics": LazyNoun("list, create, change and delete topics", _topics),
 }

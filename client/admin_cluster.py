@@ -53,11 +53,16 @@ class AdminCluster(Cluster):
 
     def ask_coordinator(self, key: str, request: Message, kind: int = GROUP) -> Any:
         """The response of the coordinator of a group or, by ``kind``, of a transactional id."""
+        return self.ask_broker(self.coordinator_of(key, kind), request)
+
+    def coordinator_of(self, key: str, kind: int = GROUP) -> int:
+        """The id of the broker that coordinates a group or, by ``kind``, a transactional id."""
         found = self.ask_any(FindCoordinatorRequest(key=key, key_type=kind))
         if found.error_code:
             said = found.error_message or error_for(found.error_code)
             raise error_for(found.error_code, f"{'group' if kind == GROUP else 'transactional id'} {key}: {said}")
-        return self._connection((found.host, found.port)).ask(request)
+        self._addresses[found.node_id] = found.host, found.port
+        return int(found.node_id)
 
     def connection_to(self, broker_id: int) -> Connection:
         """A connection to one broker."""

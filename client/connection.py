@@ -8,6 +8,7 @@ import ssl
 from collections import deque
 from typing import Any
 
+from ..protocol.apis import API_SPECS, ApiKey
 from ..protocol.client import (
     ClientConnection,
     ClientError,
@@ -75,6 +76,14 @@ class Connection:
     @property
     def is_closed(self) -> bool:
         return self._socket.fileno() < 0
+
+    def newest_version(self, api: ApiKey) -> int | None:
+        """The newest version of an API that the broker and this client have in common; None: there is none."""
+        served = self._client.served
+        try:
+            return None if served is None else served.newest_common(API_SPECS[api], USABLE.get(api))
+        except UnsupportedApiError:
+            return None
 
     def ask(self, request: Message) -> Any:
         """Send a request and return its response. No other request may be under way."""

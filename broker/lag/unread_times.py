@@ -87,12 +87,16 @@ class UnreadTimes:
         self._reading: asyncio.Task[None] | None = None
         self._is_closed = False
 
-    def seconds(self, topic_partition: TopicPartition, log: Log, offset: int, end: int, now_ms: int) -> float | None:
+    def seconds(self, topic_partition: TopicPartition, log: Log, offset: int, end: int) -> float | None:
         """The age of the first record in [``offset``, ``end``); 0 when there is none, None while it is unknown."""
+        now_ms = self._clock_ms()
         times = self._times.get(topic_partition)
         written = None
         if times is not None and times.segments is log.view.segments:
-            written = times.of(offset, self._generation)
+            if times.generation == self._generation:
+                written = times.recent.get(offset)
+            if written is None:
+                written = times.of(offset, self._generation)
         if written is None or (written < 0 and written != -end):
             written = self._look_up(topic_partition, log, offset, end, now_ms)
             if written is None:

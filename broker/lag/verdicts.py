@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 from operator import sub
 
-from ..coordinator.group.commit_history import UNKNOWN_END, CommitHistory, Trend
+from ..coordinator.group.commit_history import UNKNOWN_END, CommitHistory
 
 __all__ = ["MIN_SILENCE_S", "Verdict", "judge", "trend_of", "worst"]
 
@@ -54,33 +54,33 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return max(verdicts, default=Verdict.OK)
 
 
-def trend_of(history: CommitHistory) -> Trend:
-    """What the commits alone tell; there is one at least. The result is kept in the history until its next commit."""
-    trend = history.trend
-    if trend is None:
-        times_ms, offsets, ends = history.times_ms, history.offsets.tolist(), history.ends.tolist()
-        window_s = (times_ms[-1] - times_ms[0]) / 1000
-        if UNKNOWN_END in ends:
-            lags = [end - offset for offset, end in zip(offsets, ends, strict=True) if end != UNKNOWN_END]
-            gain = None
-        else:
-            lags = list(map(sub, ends, offsets))
-            gain = _gain_per_s(lags, window_s)
-        trend = history.trend = Trend(_verdict(offsets, lags), gain, times_ms[-1] / 1000, window_s)
-    return trend
+def trend_of(history: CommitHistory) -> tuple[Verdict, float | None]:
+    """The verdict that the commits alone give, and by how many records a second the lag became less, None: it did not.
+
+    The result is kept in the history until its next commit.
+    """
+    if history.trend is None:
+        history.trend = _trend(history, history.offsets.tolist(), history.ends.tolist())
+    return history.trend
 
 
-def _verdict(offsets: list[int], lags: list[int]) -> Verdict:
+def _trend(history: CommitHistory, offsets: list[int], ends: list[int]) -> tuple[Verdict, float | None]:
+    if UNKNOWN_END in ends:
+        lags = [end - offset for offset, end in zip(offsets, ends, strict=True) if end != UNKNOWN_END]
+        gain = None
+    else:
+        lags = list(map(sub, ends, offsets))
+        gain = _gain_per_s(history, lags)
     if not _is_rising(offsets):
-        return Verdict.REWOUND
+        return Verdict.REWOUND, gain
     if len(lags) < _MIN_COMMITS or min(lags) <= 0:
-        return Verdict.OK
+        return Verdict.OK, gain
     never_fell = _is_rising(lags)
     if offsets[0] == offsets[-1]:
-        return Verdict.STALLED if never_fell else Verdict.OK
+        return Verdict.STALLED if never_fell else Verdict.OK, gain
     if never_fell:
-        return Verdict.FALLING_BEHIND
-    return Verdict.CATCHING_UP if lags[-1] < lags[0] else Verdict.OK
+        return Verdict.FALLING_BEHIND, gain
+    return Verdict.CATCHING_UP if lags[-1] < lags[0] else Verdict.OK, gain
 
 
 def _is_rising(numbers: list[int]) -> bool:
@@ -88,8 +88,9 @@ def _is_rising(numbers: list[int]) -> bool:
     return numbers == sorted(numbers)
 
 
-def _gain_per_s(lags: list[int], window_s: float) -> float | None:
-    """By how many records a second the lag became less; None when it did not."""
-    if len(lags) < _MIN_COMMITS or lags[0] <= lags[-1] or window_s <= 0:
+def _gain_per_s(history: CommitHistory, lags: list[int]) -> float | None:
+    if len(lags) < _MIN_COMMITS or lags[0] <= lags[-1]:
         return None
-    return (lags[0] - lags[-1]) / window_s
+    times_ms = history.times_ms
+    elapsed_s = (times_ms[-1] - times_ms[0]) / 1000
+    return (lags[0] - lags[-1]) / elapsed_s if elapsed_s > 0 else None

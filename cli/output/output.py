@@ -45,6 +45,13 @@ class Output:
         else:
             self._write_data(rows, name)
 
+    def lines(self, rows: Sequence[Any], line: Callable[[Any], str], name: Callable[[Any], str]) -> None:
+        """Print rows, which are views, for people as a line each without titles."""
+        if self.is_for_people:
+            self._write_lines(printable(line(row)) for row in rows)
+        else:
+            self._write_data(rows, name)
+
     def documents(
         self, views: Sequence[Any], lines: Callable[[Any], Iterable[str]], name: Callable[[Any], str]
     ) -> None:

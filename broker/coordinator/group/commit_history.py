@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ....base.topic_partition import TopicPartition
 from .history_memory import HistoryMemory
@@ -25,17 +25,8 @@ _FIELDS = 3
 _MIN_DISTANCE_MS = 1_000
 _HISTORY_BYTES = 500
 
-
-class Trend(NamedTuple):
-    """A conclusion from the commits: the reader's verdict, and by how many records a second the lag becomes less.
-
-    ``last_s``: the time of the last commit. ``window_s``: the time between the oldest commit that is kept and the last.
-    """
-
-    verdict: Any
-    gain_per_s: float | None
-    last_s: float
-    window_s: float
+Trend = tuple[Any, float | None]
+"""A conclusion of the reader: its verdict, and by how many records a second the lag becomes less."""
 
 
 class CommitHistory:
@@ -57,6 +48,17 @@ class CommitHistory:
         elif length == _COMMITS * _FIELDS:
             del entries[:_FIELDS]
         entries.extend((at_ms, offset, end))
+
+    @property
+    def last_ms(self) -> int:
+        """The time of the last commit."""
+        return self._entries[-_FIELDS]
+
+    @property
+    def window_s(self) -> float:
+        """The time between the oldest commit that is kept and the last one."""
+        entries = self._entries
+        return (entries[-_FIELDS] - entries[0]) / 1000
 
     @property
     def times_ms(self) -> array[int]:

@@ -1,0 +1,1 @@
+"""``pybroker groups``: groups, their members, offsets and lag."""

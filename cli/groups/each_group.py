@@ -1,0 +1,27 @@
+"""Works on several groups: all are tried, and each failure is a line on standard error."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from ..exit_codes import DONE, refusal
+from ..verb import Call
+
+__all__ = ["each_group"]
+
+T = TypeVar("T")
+
+
+def each_group(call: Call, names: Sequence[str], work: Callable[[str], T]) -> tuple[list[T], int]:
+    """What ``work`` returned for the groups where it succeeded, and the exit code of the first failure."""
+    done: list[T] = []
+    code = DONE
+    for name in dict.fromkeys(names):
+        try:
+            done.append(work(name))
+        except Exception as error:
+            refused = refusal(error)
+            if refused is None:
+                raise
+            call.output.fail(str(refused))
+            code = code or refused.exit_code
+    return done, code

@@ -1,0 +1,96 @@
+"""``pybroker groups list``."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from ...base.command_parser import CommandParser
+from ...base.topic_partition import TopicPartition
+from ...client.admin_cluster import AdminCluster
+from ...protocol.sentinels import EARLIEST, LATEST
+from ..exit_codes import DONE, refusal
+from ..output.columns import Column
+from ..verb import Call, Verb
+from .described_groups import DescribedGroup, described_by, listed_groups
+from .group_partitions import lag_of
+from .partition_offsets import Committed, committed_by, offsets_at
+from .shapes import GroupListed
+
+__all__ = ["LIST"]
+
+_COLUMNS = (
+    Column("GROUP", lambda row: row.group),
+    Column("STATE", lambda row: row.state),
+    Column("TYPE", lambda row: row.protocol_type or None),
+    Column("PROTOCOL", lambda row: row.group_type, is_wide=True),
+    Column("COORDINATOR", lambda row: str(row.coordinator)),
+)
+_LAG_COLUMNS = (Column("MEMBERS", lambda row: row.members), Column("LAG", lambda row: row.lag))
+
+
+def _arguments(parser: CommandParser) -> None:
+    parser.add_argument("patterns", metavar="PATTERN", nargs="*", help="names, with * and ?; default: all")
+    parser.add_argument("--state", metavar="STATE", help="only groups in this state, such as Stable or Empty")
+    parser.add_argument("--lag", action="store_true", help="also how many members they have, and their lag in records")
+
+
+def _run(call: Call) -> int:
+    options = call.options
+    rows, failures = listed_groups(call.cluster)
+    if options.patterns:
+        rows = [row for row in rows if any(fnmatchcase(row.group, pattern) for pattern in options.patterns)]
+    if options.lag or any(row.state is None for row in rows):  # brokers before 2.6 list no states
+        rows = _with_members(call.cluster, rows)
+    if options.state is not None:
+        rows = [row for row in rows if (row.state or "").lower() == options.state.lower()]
+    if options.lag:
+        rows = _with_lag(call.cluster, rows)
+    call.output.rows(rows, (*_COLUMNS, *(_LAG_COLUMNS if options.lag else ())), name=lambda row: row.group)
+    if not rows and not failures:
+        call.output.say("no group matches" if options.patterns or options.state else "there are no groups")
+    code = DONE
+    for failure in failures:
+        refused = refusal(failure)
+        if refused is None:
+            raise failure
+        call.output.fail(str(refused))
+        code = code or refused.exit_code
+    return code
+
+
+def _by_coordinator(rows: Iterable[GroupListed]) -> Mapping[int, list[str]]:
+    names: dict[int, list[str]] = defaultdict(list)
+    for row in rows:
+        names[row.coordinator].append(row.group)
+    return names
+
+
+def _with_members(cluster: AdminCluster, rows: list[GroupListed]) -> list[GroupListed]:
+    """The rows with the number of members, and with states where the broker listed none."""
+    described: dict[str, DescribedGroup] = {}
+    for coordinator, names in _by_coordinator(rows).items():
+        described |= described_by(cluster, coordinator, names)
+    return [
+        replace(row, members=len(described[row.group].members), state=row.state or described[row.group].state)
+        for row in rows
+    ]
+
+
+def _with_lag(cluster: AdminCluster, rows: list[GroupListed]) -> list[GroupListed]:
+    committed: dict[str, dict[TopicPartition, Committed]] = {}
+    for coordinator, names in _by_coordinator(rows).items():
+        committed |= committed_by(cluster, coordinator, names)
+    places = {at for offsets in committed.values() for at in offsets}
+    starts, _ = offsets_at(cluster, dict.fromkeys(places, EARLIEST))
+    ends, _ = offsets_at(cluster, dict.fromkeys(places, LATEST))
+
+    def lag(offsets: Mapping[TopicPartition, Committed]) -> int | None:
+        lags = [lag_of(each.offset, starts.get(at), ends.get(at)) for at, each in offsets.items()]
+        known = [each for each in lags if each is not None]
+        return sum(known) if known else None
+
+    return [replace(row, lag=lag(committed[row.group])) for row in rows]
+
+
+LIST = Verb("list", "list groups", _arguments, _run)
