@@ -6,12 +6,13 @@ Imported only when a listener uses TLS.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from ..config.config import Config
 from ..config.config_error import ConfigError
 from ..config.listener_security import ListenerSecurity
-from .network.encrypted_listener import EncryptedListener
+from .environment import wall_clock_ms
+from .network.encrypted_listener import EncryptedListener, warn_daily
 from .network.offender_log import OffenderLog, offences_in
 from .network.transport import ConnectionLayer
 from .requests.between_brokers import listeners_between_brokers
@@ -27,10 +28,14 @@ LinkLayer = Callable[[asyncio.BufferedProtocol, tuple[str, int]], asyncio.Buffer
 
 
 class Encryption:
-    """To be made on the running loop. Raises ConfigError if the stores of a listener cannot be used."""
+    """To be made on the running loop. Raises ConfigError if the stores of a listener cannot be used.
 
-    def __init__(self, config: Config) -> None:
+    ``run`` is a task while the broker runs.
+    """
+
+    def __init__(self, config: Config, clock_ms: Callable[[], int] = wall_clock_ms) -> None:
         self._loop = loop = asyncio.get_running_loop()
+        self._clock_ms = clock_ms
         self._buffers = TlsBuffers()
         most_handshakes = config.int("pybroker.tls.handshakes.max")
         self._link_deadline_s = config.int("socket.connection.setup.timeout.ms") / 1000
@@ -49,6 +54,18 @@ class Encryption:
             )
             for security in _encrypted(config)
         }
+
+    async def run(self) -> None:
+        """Warn of certificates that end soon."""
+        await warn_daily(self._listeners.values(), self._now_s)
+
+    def _now_s(self) -> float:
+        return self._clock_ms() / 1000
+
+    def certificate_ends(self) -> Mapping[str, int]:
+        """The first end (Unix time, seconds) of each listener's certificates, by listener."""
+        ends = {name: listener.certificate_end() for name, listener in self._listeners.items()}
+        return {name: end.at_s for name, end in ends.items() if end is not None}
 
     def offences(self) -> Counter[str]:
         """How often connections were refused, by offence."""
@@ -84,7 +101,7 @@ class Encryption:
         errors = []
         for security in _encrypted(config):
             try:
-                self._listeners[security.listener_name].reload(security)
+                self._listeners[security.listener_name].reload(security, self._now_s())
             except ConfigError as error:
                 errors.append(str(error))
         if errors:

@@ -21,7 +21,7 @@ from .network.region_sender import RegionSenderFactory, new_region_sender
 if TYPE_CHECKING:  # imported only when there is something to compact
     from ..storage.compaction.cleaner_child import CompactionWorker
 
-__all__ = ["Environment"]
+__all__ = ["Environment", "wall_clock_ms"]
 
 
 def wall_clock_ms() -> int:

@@ -214,6 +214,7 @@ class Observability:
                 listeners,
                 self.requests,
                 protection.failed_handshakes,
+                protection.certificate_ends,
                 [protection.offences, *http],
             )
 
@@ -239,6 +240,8 @@ class Observability:
         spawn(traffic.run())
         histories = LagHistories(lags.groups, lags.steps, loop.time, clock_ms)
         spawn(histories.run())
+        if self._encryption is not None:
+            spawn(self._encryption.run())
         self._v1.state = KnownState(
             parts=parts,
             listeners=listeners,
@@ -266,7 +269,7 @@ class Observability:
         if self._encryption is None:
             from .http.http_encryption import HttpEncryption  # imports ssl, which takes time
 
-            self._encryption = HttpEncryption(self._config)
+            self._encryption = HttpEncryption(self._config, self._environment.clock_ms)
         return replace(endpoint, security=EndpointSecurity(self._encryption.layer))
 
     async def _tokens(self, run_in_pool: RunInPool) -> TokenFile | None:

@@ -10,7 +10,7 @@ from ..base.invariant import invariant
 from ..config.config import Config
 from ..config.listener_security import ListenerSecurity
 from ..config.listeners import Listener, has_login, is_encrypted
-from .environment import Environment
+from .environment import Environment, wall_clock_ms
 from .network.endpoint_security import EndpointSecurity
 from .network.settings import Endpoint
 from .settings.live_settings import LiveSettings
@@ -33,10 +33,11 @@ class Protection:
         logins: "Logins | None" = None,
         own_logins: "OwnLogins | None" = None,
         random: Callable[[], float] = lambda: 0.5,
+        clock_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
         """``logins``, ``own_logins``: None without SASL. ``random``: from 0 to 1. Raises ConfigError if TLS cannot be
         used."""
-        self._encryption = _encryption(config)
+        self._encryption = _encryption(config, clock_ms)
         self._logins = logins
         self._own_logins = own_logins
         self._random = random
@@ -48,13 +49,15 @@ class Protection:
         Raises ConfigError, MetadataStoreError.
         """
         logins = await _logins(config, settings, environment.scram_users)
-        protection = cls(config, logins, _own_logins(config, environment), environment.random.random)
+        own_logins = _own_logins(config, environment)
+        protection = cls(config, logins, own_logins, environment.random.random, environment.clock_ms)
         settings.dynamic.when_read(protection.reload, protection.check)
         return protection
 
     async def run(self) -> None:
-        """Keep up to date what logins need."""
-        await asyncio.gather(*(each.run() for each in (self._logins, self._own_logins) if each is not None))
+        """Keep up to date what logins need, and warn of certificates that end soon."""
+        parts = (self._encryption, self._logins, self._own_logins)
+        await asyncio.gather(*(each.run() for each in parts if each is not None))
 
     def offences(self) -> Counter[str]:
         """How often TLS and logins failed, by offence."""
@@ -63,6 +66,10 @@ class Protection:
     def failed_handshakes(self, listener_name: str) -> int:
         """How many TLS handshakes of a listener failed."""
         return 0 if self._encryption is None else self._encryption.failed_logins(listener_name)
+
+    def certificate_ends(self) -> Mapping[str, int]:
+        """The first end (Unix time, seconds) of the certificates of each listener with TLS, by listener."""
+        return {} if self._encryption is None else self._encryption.certificate_ends()
 
     def endpoint(self, listener: Listener) -> Endpoint:
         """The address of a listener, with what protects its connections."""
@@ -119,9 +126,9 @@ def _own_logins(config: Config, environment: Environment) -> "OwnLogins | None":
     return OwnLogins(config, environment.clock_ms, environment.random.random)
 
 
-def _encryption(config: Config) -> "Encryption | None":
+def _encryption(config: Config, clock_ms: Callable[[], int]) -> "Encryption | None":
     if not any(is_encrypted(listener.security_protocol) for listener in config.listeners()):
         return None
     from .encryption import Encryption  # imports ssl, which takes time
 
-    return Encryption(config)
+    return Encryption(config, clock_ms)

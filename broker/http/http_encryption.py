@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 
 from ...config.config import Config
 from ...config.listener_security import ListenerSecurity
-from ..network.encrypted_listener import EncryptedListener
+from ..network.encrypted_listener import EncryptedListener, warn_daily
 from ..network.offender_log import OffenderLog, offences_in
 from ..security.principal import Principal
 from ..security.tls.buffers import TlsBuffers
@@ -22,9 +22,10 @@ logger = logging.getLogger(__name__)
 
 
 class HttpEncryption:
-    """To be made on the running loop. Raises ConfigError when the stores cannot be used."""
+    """To be made on the running loop. Raises ConfigError when the stores cannot be used. ``clock_ms``: wall clock."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, clock_ms: Callable[[], int]) -> None:
+        self._clock_ms = clock_ms
         loop = asyncio.get_running_loop()
         self._offenders = OffenderLog(logger, loop.time)
         self._listener = EncryptedListener(
@@ -36,6 +37,13 @@ class HttpEncryption:
             deadline_s=config.int("pybroker.tls.handshake.timeout.ms") / 1000,
             handshakes=HandshakeQueue(loop.call_soon, loop.time, config.int("pybroker.tls.handshakes.max")),
         )
+
+    async def run(self) -> None:
+        """Warn of a certificate that ends soon."""
+        await warn_daily([self._listener], self._now_s)
+
+    def _now_s(self) -> float:
+        return self._clock_ms() / 1000
 
     def offences(self) -> Counter[str]:
         """How often connections were refused, by offence."""
@@ -52,4 +60,4 @@ class HttpEncryption:
 
     def reload(self, config: Config) -> None:
         """Use changed settings and stores for new connections. Raises ConfigError."""
-        self._listener.reload(ListenerSecurity.of_https(config))
+        self._listener.reload(ListenerSecurity.of_https(config), self._now_s())

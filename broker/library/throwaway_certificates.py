@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ThrowawayCertificates", "check_library", "store_settings"]
 
-_DAYS = 30
+_DAYS = 60
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from ..network.listener import Listeners
@@ -28,11 +28,13 @@ def add_connection_samples(
     listeners: Listeners,
     watch: RequestWatch,
     failed_handshakes: Callable[[str], int],
+    certificate_ends: Callable[[], Mapping[str, int]],
     offences: Sequence[Callable[[], Counter[str]]],
 ) -> None:
     """Add the sources of Kafka's SocketServer, RequestChannel and KafkaRequestHandlerPool.
 
-    ``failed_handshakes``: of TLS, by listener. ``offences``: the parts beside the listeners that count offences.
+    ``failed_handshakes``: of TLS, by listener. ``certificate_ends``: when certificates end, by listener. ``offences``:
+    the parts beside the listeners that count offences.
     """
     loop = watch.loop
 
@@ -48,7 +50,12 @@ def add_connection_samples(
             failed = counters.logins_failed + failed_handshakes(name)
             yield labels(listener=name, networkProcessor=_PROCESSOR), failed
 
+    def ends() -> Iterator[Sample]:
+        for name, end_s in certificate_ends().items():
+            yield labels(listener=name), end_s
+
     registry.add(series_named(f"{_SOCKETS}_failed_authentication_total"), failed_logins)
+    registry.add(series_named("pybroker_certificate_end_seconds"), ends)
     registry.add(series_named(f"{_SOCKETS}_connection_creation_rate"), _CreationRates(listeners).samples)
     registry.add(series_named(f"{_SOCKETS}_connections_software"), partial(_software, listeners))
 

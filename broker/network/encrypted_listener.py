@@ -6,7 +6,7 @@ Imported only when a listener uses TLS.
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import Enum
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from ...config.mapping_rules import parse_mapping_rules
 from ...config.typed_values import TypedValues
 from ..security.principal import Principal
 from ..security.tls.buffers import TlsBuffers
+from ..security.tls.expiry import CertificateEnd, first_end
 from ..security.tls.failures import Cause, TlsFailure
 from ..security.tls.handshakes import HandshakeQueue
 from ..security.tls.listener_tls import ListenerTls, open_tls, reload_tls
@@ -24,12 +25,13 @@ from ..security.tls.side import EncryptedConnection, TlsSide
 from ..security.tls.transport import TlsTransport
 from .offender_log import OffenderLog, Violation
 
-__all__ = ["EncryptedListener"]
+__all__ = ["EncryptedListener", "warn_daily"]
 
 logger = logging.getLogger(__name__)
 
 _CLIENT_AUTH = "ssl.client.auth"
 _NO_LOGIN = {Cause.CLOSED, Cause.TOO_SLOW, Cause.TOO_MANY, Cause.TOO_LONG}
+_DAY_S = 86_400
 _Result = TypeVar("_Result")
 
 
@@ -86,13 +88,28 @@ class EncryptedListener:
         """Whether `reload` would take these settings: reads the stores if they have changed."""
         self._named(lambda: reload_tls(self._tls, _values(security)))
 
-    def reload(self, security: ListenerSecurity) -> None:
-        """Use these settings, and the stores as they are now, for new connections."""
+    def reload(self, security: ListenerSecurity, now_s: float) -> None:
+        """Use these settings, and the stores as they are now, for new connections. ``now_s``: the wall clock."""
         new = self._named(lambda: reload_tls(self._tls, _values(security)))
         if new is not self._tls:
             self._tls = new
             self._side.context = new.server
             logger.info("New connections to listener %s use its changed TLS settings or stores", self._name)
+            self.warn_of_end(now_s)
+
+    def certificate_end(self) -> CertificateEnd | None:
+        """The first end of the certificates that this listener shows to clients; None if they cannot be read."""
+        return first_end(self._tls.material.keys[0].chain)
+
+    def warn_of_end(self, now_s: float) -> None:
+        """``now_s``: the wall clock."""
+        end = self.certificate_end()
+        if end is None or not end.is_soon(now_s):
+            return
+        if end.is_over(now_s):
+            logger.error("listener %s: the certificate of %r has ended on %s", self._name, end.subject, end.date)
+        else:
+            logger.warning("listener %s: the certificate of %r ends soon, on %s", self._name, end.subject, end.date)
 
     def established(self, connection: EncryptedConnection) -> None:
         authenticated, connection.authenticated = connection.authenticated, None
@@ -122,6 +139,14 @@ class EncryptedListener:
             return act()
         except ConfigError as error:
             raise ConfigError(f"listener {self._name}: {error}") from None
+
+
+async def warn_daily(listeners: Collection[EncryptedListener], now_s: Callable[[], float]) -> None:
+    """Warn now and each day of certificates that end soon."""
+    while True:
+        for listener in listeners:
+            listener.warn_of_end(now_s())
+        await asyncio.sleep(_DAY_S)
 
 
 def _values(security: ListenerSecurity) -> TypedValues:

@@ -138,6 +138,16 @@ ALERTS = (
         "Compacted topics, and __consumer_offsets with them, grow without bound. Restart the broker.",
         ("compaction.uncleanable", "compaction.failed"),
     ),
+    Alert(
+        "KafkaCertificateEnding",
+        "min by (instance, listener) (pybroker_certificate_end_seconds) - time() < 14 * 86400",
+        "0m",
+        "warning",
+        "The certificate of listener {{ $labels.listener }} of {{ $labels.instance }} ends in"
+        " {{ $value | humanizeDuration }}",
+        "Clients refuse to connect then. Write a new one into the key store and send SIGHUP to the broker.",
+        ("tls.certificate-ending", "tls.certificate-ended"),
+    ),
 )
 
 

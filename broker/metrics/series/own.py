@@ -32,6 +32,8 @@ SERIES = (
     gauge("pybroker_log_directory_size_bytes", "Size of the logs of a log directory.", "log directories", "directory"),
     counter("pybroker_refused_total", "Connections, logins and requests refused, by offence: tls-… at the handshake, "
             "http-… at the HTTP endpoint.", "network", "offence"),
+    gauge("pybroker_certificate_end_seconds", "Unix time at which the first certificate of a listener's chain ends.",
+          "TLS", "listener"),
     gauge("pybroker_recovery_progress_ratio", "Part of the logs that the start has loaded, 0 to 1.", "log loader"),
     gauge("pybroker_metrics_dropped_series", "Series that this scrape left out: pybroker.metrics.max.series.", _PORT),
     gauge("pybroker_metrics_failed_sources", "Sources of series that this scrape could not read: see the log.", _PORT),

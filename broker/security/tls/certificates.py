@@ -1,13 +1,19 @@
-"""The parts of an X.509 certificate that the broker looks at: the subject and its alternative names (RFC 5280)."""
+"""The parts of an X.509 certificate that the broker looks at: names, and the end of its validity (RFC 5280)."""
 
+import calendar
+import re
 from typing import NamedTuple
 
 from .der import BOOLEAN, CONTEXT, OCTET_STRING, OID, SEQUENCE, Der, DerError, children, oid_text, only
 
-__all__ = ["AlternativeName", "Certificate", "read_certificate"]
+__all__ = ["AlternativeName", "Certificate", "end_of_validity", "read_certificate"]
 
 _SUBJECT_ALTERNATIVE_NAME = "2.5.29.17"
 _EXTENSIONS = CONTEXT + 3
+_UTC_TIME = 0x17
+_GENERALIZED_TIME = 0x18
+_TIME = re.compile(rb"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z", re.ASCII)
+_FIRST_YEAR_OF_1900 = 50
 
 
 class AlternativeName(NamedTuple):
@@ -32,6 +38,31 @@ def read_certificate(encoded: bytes) -> Certificate:
     Raises:
         DerError: it is no certificate.
     """
+    parts = _parts(encoded)
+    extensions = next((part for part in parts[6:] if part.tag == _EXTENSIONS), None)
+    names = frozenset[AlternativeName]() if extensions is None else _alternative_names(extensions)
+    return Certificate(parts[2].encoded, parts[4].encoded, names, encoded)
+
+
+def end_of_validity(encoded: bytes) -> int:
+    """The last second in which a certificate in DER is valid, in Unix time. Raises DerError."""
+    times = list(children(only(_parts(encoded)[3].encoded, SEQUENCE).content))
+    if len(times) != 2:
+        raise DerError("the validity of a certificate is malformed")
+    tag, text = times[1].tag, times[1].content
+    if tag == _UTC_TIME:
+        text = (b"19" if text[:2] >= b"%d" % _FIRST_YEAR_OF_1900 else b"20") + text
+    found = _TIME.fullmatch(text)
+    if tag not in (_UTC_TIME, _GENERALIZED_TIME) or found is None:
+        raise DerError("the validity of a certificate is malformed")
+    try:
+        return calendar.timegm(tuple(map(int, found.groups())))
+    except ValueError:
+        raise DerError("the validity of a certificate has a date that does not exist") from None
+
+
+def _parts(encoded: bytes) -> list[Der]:
+    """Serial number, algorithm, issuer, validity, subject, key, and more."""
     body = next(children(only(encoded, SEQUENCE).content), None)
     if body is None:
         raise DerError("a certificate is empty")
@@ -40,9 +71,7 @@ def read_certificate(encoded: bytes) -> Certificate:
         del parts[0]
     if len(parts) < 6:
         raise DerError("a certificate ends too early")
-    extensions = next((part for part in parts[6:] if part.tag == _EXTENSIONS), None)
-    names = frozenset[AlternativeName]() if extensions is None else _alternative_names(extensions)
-    return Certificate(parts[2].encoded, parts[4].encoded, names, encoded)
+    return parts
 
 
 def _alternative_names(extensions: Der) -> frozenset[AlternativeName]:

@@ -44,6 +44,7 @@ _VERDICT = 'pybroker_group_verdict{instance="a",group="billing",verdict="stopped
 _SECONDS = 'kafka_consumergroup_group_max_lag_seconds{instance="a",cluster_name="c",group="billing"}'
 _STALL = 'pybroker_loop_stall_seconds{instance="a"}'
 _CLEANER = 'kafka_log_logcleanermanager_time_since_last_run_ms{instance="a"}'
+_END = 'pybroker_certificate_end_seconds{instance="a",listener="SSL"}'
 
 CASES = (
     *_cases("KafkaNoController", "3m", {_CONTROLLER: "0x9"}, {_CONTROLLER: "1x9"}),
@@ -64,4 +65,5 @@ CASES = (
     *_cases("KafkaGroupLag", "8m", {_SECONDS: "400x9"}, {_SECONDS: "200x9"}, _GROUP),
     *_cases("KafkaLoopStall", "5m", {_STALL: "0.8x9"}, {_STALL: "0 0.8 0x9"}, _ONE),
     *_cases("KafkaCleanerStopped", "1m", {_CLEANER: "4000000x9"}, {_CLEANER: "15000x9"}, _ONE),
+    *_cases("KafkaCertificateEnding", "1m", {_END: "1200000x9"}, {_END: "1300000x9"}, {**_ONE, "listener": "SSL"}),
 )
