@@ -3,20 +3,21 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from textwrap import wrap
 
 from ..base.command_parser import BAD_INPUT, CommandError, CommandParser
 from ..client.admin_cluster import AdminCluster
 from .connecting.connection_options import add_connection_options, client_settings
-from .exit_codes import DONE, INTERRUPTED, refusal
+from .exit_codes import DONE, EXIT_CODES, INTERRUPTED, refusal
 from .output.output import FORMS, Output, discard_output
 from .suggestions import did_you_mean
 from .verb import Call, Noun, Verb
 
-__all__ = ["run_noun", "verb_parser"]
+__all__ = ["add_output_options", "run_noun", "verb_parser"]
 
-_EXIT_CODES = """\
-exit codes: 0 done; 1 failed; 2 bad arguments; 3 not there; 4 not allowed; 5 timed out;
-10 unhealthy, or above a bound that was given; 130 Ctrl-C"""
+_EXIT_CODES = "\n".join(
+    wrap("exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()), 88)
+)
 
 
 def run_noun(noun: Noun, arguments: Sequence[str]) -> int:
@@ -52,13 +53,18 @@ def verb_parser(noun: Noun, verb: Verb) -> CommandParser:
     verb.arguments(parser)
     if verb.changes:
         parser.add_argument("--dry-run", action="store_true", help="say what would change, and change nothing")
-    output = parser.add_argument_group("output")
-    output.add_argument(
-        "-o", "--output", metavar="FORM", choices=FORMS, default="table", help=f"{', '.join(FORMS)} (%(default)s)"
-    )
-    output.add_argument("-q", "--quiet", action="store_true", help="no words on standard error")
+    add_output_options(parser)
     add_connection_options(parser)
     return parser
+
+
+def add_output_options(parser: CommandParser) -> None:
+    """Add the options of what is printed, and how."""
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "-o", "--output", metavar="FORM", choices=FORMS, default="table", help=f"{', '.join(FORMS)} (%(default)s)"
+    )
+    group.add_argument("-q", "--quiet", action="store_true", help="no words on standard error")
 
 
 def _chosen(noun: Noun, arguments: Sequence[str]) -> tuple[Verb | None, Sequence[str]]:

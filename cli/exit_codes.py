@@ -10,6 +10,7 @@ from ..protocol.errors import ErrorCode, KafkaError
 __all__ = [
     "BAD_INPUT",
     "DONE",
+    "EXIT_CODES",
     "FAILED",
     "INTERRUPTED",
     "NOT_ALLOWED",
@@ -27,6 +28,17 @@ UNHEALTHY = 10
 """What was checked is not as it should be: an unhealthy cluster, or a lag above its bound."""
 INTERRUPTED = 130
 """By Ctrl-C; the code that shells give to a process ended by SIGINT."""
+
+EXIT_CODES = {
+    DONE: "done",
+    FAILED: "failed",
+    BAD_INPUT: "bad arguments",
+    NOT_THERE: "not there",
+    NOT_ALLOWED: "not allowed",
+    TIMED_OUT: "timed out",
+    UNHEALTHY: "unhealthy, or above a bound that was given",
+    INTERRUPTED: "Ctrl-C",
+}
 
 _MISSING = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -29,6 +29,7 @@ class Verb:
         arguments: adds the verb's own arguments to its parser.
         run: does the work, returns the exit code. It raises CommandError, KafkaError, ConnectionError, TimeoutError.
         changes: whether it changes something, so that it takes ``--dry-run``.
+        row: the view that ``-o json`` prints an array of; None: the verb prints something else.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Verb:
     arguments: Callable[[CommandParser], None]
     run: Callable[[Call], int]
     changes: bool = False
+    row: type | None = None
 
 
 @dataclass(frozen=True, slots=True)

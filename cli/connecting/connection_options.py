@@ -37,7 +37,7 @@ def add_connection_options(parser: CommandParser) -> None:
     )
     add("--command-config", metavar="FILE", type=Path, help="settings of the client, as for Kafka's tools")
     add("-X", dest="settings", metavar="NAME=VALUE", action="append", default=[], help="one setting of the client")
-    add("--profile", metavar="NAME", help=f"settings under this name in {profiles_file()}")
+    add("--profile", metavar="NAME", help="settings under this name in ~/.config/pybroker/profiles.toml")
     add("--timeout", metavar="SECONDS", type=_seconds, default=10.0, help="for how long to try (%(default)g)")
 
 

@@ -76,4 +76,4 @@ def wait_for_leaders(cluster: AdminCluster, names: list[str]) -> None:
     cluster.retried(look)
 
 
-CREATE = Verb("create", "create topics", _arguments, _run, changes=True)
+CREATE = Verb("create", "create topics", _arguments, _run, changes=True, row=TopicChange)

@@ -44,4 +44,4 @@ def _run(call: Call) -> int:
     return print_changes(call, changes, failures)
 
 
-DELETE = Verb("delete", "delete topics with all their records", _arguments, _run, changes=True)
+DELETE = Verb("delete", "delete topics with all their records", _arguments, _run, changes=True, row=TopicChange)

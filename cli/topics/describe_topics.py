@@ -81,4 +81,4 @@ def min_isr_in(settings: Iterable[TopicSetting]) -> int | None:
     return None
 
 
-DESCRIBE = Verb("describe", "show the partitions and settings of topics", _arguments, _run)
+DESCRIBE = Verb("describe", "show the partitions and settings of topics", _arguments, _run, row=TopicDescription)

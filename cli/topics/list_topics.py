@@ -85,4 +85,4 @@ def _state(row: Topic) -> str:
     return f"{row.under_replicated_partitions} under-replicated" if row.under_replicated_partitions else "ok"
 
 
-LIST = Verb("list", "list topics", _arguments, _run)
+LIST = Verb("list", "list topics", _arguments, _run, row=Topic)

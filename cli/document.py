@@ -1,0 +1,115 @@
+"""Writes the pages about commands: ``python -m pybroker.cli.document docs/user``.
+
+``commands.md`` is the reference, made from the parsers. ``commands.schema.json`` has the JSON schemas of what the
+commands print with ``-o json``.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..base.command_parser import CommandParser
+from ..views.schema import Schemas
+from .command import add_output_options, verb_parser
+from .connecting.connection_options import add_connection_options
+from .exit_codes import EXIT_CODES
+from .nouns import NOUNS
+from .verb import Noun, Verb
+
+__all__ = ["COMMANDS_PAGE", "SCHEMA_FILE", "commands_page", "schema_text", "write_pages"]
+
+COMMANDS_PAGE, SCHEMA_FILE = "commands.md", "commands.schema.json"
+_INTRODUCTION = """\
+# Commands for any Kafka cluster
+
+This page is written by `python -m pybroker.cli.document docs/user`.
+
+These commands speak Kafka's protocol, so they work with pybroker and with Apache Kafka from 2.1 on. Data goes to
+standard output, words and progress to standard error. The rows that `-o json` prints are described in
+[commands.schema.json](commands.schema.json). Commands that change something take `--dry-run`.
+
+```console
+$ export PYBROKER_BOOTSTRAP=localhost:9092
+$ pybroker topics create demo -p 3
+$ pybroker topics list
+```
+"""
+
+
+def commands_page() -> str:
+    """The text of ``docs/user/commands.md``."""
+    shared = CommandParser("pybroker")
+    add_output_options(shared)
+    add_connection_options(shared)
+    parts = [_INTRODUCTION, "## Options of every command\n", *_table(shared, set())]
+    parts += ["", "## Exit codes\n", "| code | meaning |", "|---:|---|"]
+    parts += [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
+    known = {action.dest for action in shared._actions}
+    for noun in (lazy.load() for lazy in NOUNS.values()):
+        parts += ["", f"## pybroker {noun.name}\n", noun.summary]
+        for verb in noun.verbs:
+            parts += _verb(noun, verb, known)
+    return "\n".join(parts) + "\n"
+
+
+def _verb(noun: Noun, verb: Verb, known: set[str]) -> Iterator[str]:
+    """The part of a verb. ``known``: the options that the page describes once for all."""
+    parser = verb_parser(noun, verb)
+    if verb.name:
+        yield f"\n### {parser.prog}\n"
+        yield f"{verb.summary[0].upper()}{verb.summary[1:]}.{_printed(verb)}"
+    elif verb.row is not None:
+        yield _printed(verb)
+    yield ""
+    yield from _table(parser, known)
+
+
+def _printed(verb: Verb) -> str:
+    return "" if verb.row is None else f" `-o json` prints an array of `{verb.row.__name__}`."
+
+
+def _table(parser: CommandParser, known: set[str]) -> Iterator[str]:
+    actions = [action for action in parser._actions if action.dest not in known | {"help"} and action.help]
+    if not actions:
+        return
+    yield "| argument | meaning |"
+    yield "|---|---|"
+    for action in actions:
+        meaning = re.sub(r"([*|<])", r"\\\1", (action.help or "") % vars(action))
+        yield f"| `{_shown(action)}` | {meaning} |"
+
+
+def _shown(action: argparse.Action) -> str:
+    metavar = action.metavar if isinstance(action.metavar, str) else action.dest
+    if not action.option_strings:
+        return f"{metavar}..." if action.nargs in ("*", "+") else metavar
+    names = ", ".join(action.option_strings)
+    return names if action.nargs == 0 else f"{names} {metavar}"
+
+
+def schema_text() -> str:
+    """The text of ``docs/user/commands.schema.json``: the shape of a row, by its name."""
+    schemas = Schemas()
+    for noun in (lazy.load() for lazy in NOUNS.values()):
+        for verb in noun.verbs:
+            if verb.row is not None:
+                schemas.reference(verb.row)
+    document = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "description": "Rows that commands of pybroker print with -o json, by name.",
+        "components": {"schemas": schemas.named},
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def write_pages(directory: Path) -> None:
+    """Write both files."""
+    (directory / COMMANDS_PAGE).write_text(commands_page(), encoding="utf-8")
+    (directory / SCHEMA_FILE).write_text(schema_text(), encoding="ascii")
+
+
+if __name__ == "__main__":
+    write_pages(Path(sys.argv[1]))
