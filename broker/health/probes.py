@@ -3,12 +3,12 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING
 
+from ...base.yielding import with_yields
 from ...replication.run_in_pool import RunInPool
 from ..http.request import HttpRequest
 from ..http.response import HttpResponse
 from ..http.router import Router
 from ..metadata.metadata_cache import MetadataCache
-from ..requests.yielding import with_yields
 from .readiness import Readiness, ReadinessParts
 from .safe_to_stop import judge_stop
 

@@ -1,9 +1,9 @@
 """The clients that use this broker most, as ``/v1/clients`` shows them."""
 
+from ...base.yielding import with_yields
 from ...views.clients import Client
 from ..network.client_traffic import ClientTraffic, busiest
 from ..network.listener import Listeners
-from .yielding import with_yields
 
 __all__ = ["busiest_clients"]
 

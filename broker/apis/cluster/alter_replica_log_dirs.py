@@ -12,6 +12,7 @@ import logging
 
 from ....base.acls import AclOperation
 from ....base.topic_partition import MAX_FILE_NAME_LENGTH, TopicPartition
+from ....base.yielding import with_yields
 from ....protocol.errors import (
     ErrorCode,
     InvalidTopicError,
@@ -31,7 +32,6 @@ from ....replication.run_in_pool import RunInPool
 from ....storage.store.log_store import LogStore
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
-from ...requests.yielding import with_yields
 
 __all__ = ["AlterReplicaLogDirs"]
 

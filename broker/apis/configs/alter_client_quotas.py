@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from ....base.acls import AclOperation
+from ....base.yielding import with_yields
 from ....controller.tree.client_entities import change_client_entity
 from ....controller.tree.config_tree import ConfigTree
 from ....protocol.errors import ErrorCode, fitting
@@ -19,7 +20,6 @@ from ....protocol.messages.alter_client_quotas import (
 from ...quotas.quota_changes import QuotaChange, changed_settings, fault_of_changes, fault_of_parts
 from ...quotas.quota_entity import QuotaEntity
 from ...requests.context import RequestContext
-from ...requests.yielding import with_yields
 
 __all__ = ["AlterClientQuotas"]
 

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from ....base.acls import AclOperation, AclResourceType
+from ....base.yielding import with_yields
 from ....protocol.errors import ErrorCode, InvalidRequestError, KafkaError
 from ...requests.context import RequestContext
-from ...requests.yielding import with_yields
 from ...settings.altered_config import ResourceType
 
 __all__ = ["Outcome", "alter_each", "check_entries", "require_right"]

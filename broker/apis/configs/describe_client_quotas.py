@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from ....base.acls import AclOperation
+from ....base.yielding import with_yields
 from ....controller.tree.client_entities import read_client_entities
 from ....controller.tree.config_tree import ConfigTree
 from ....protocol.errors import InvalidRequestError, UnknownServerError, UnsupportedVersionError
@@ -18,7 +19,6 @@ from ...quotas.quota_entity import CLIENT_ID, DEFAULT, IP, USER, QuotaEntity, en
 from ...quotas.quota_filter import ANY, Match, matches
 from ...quotas.quota_type import QuotaType, decode_quotas
 from ...requests.context import RequestContext
-from ...requests.yielding import with_yields
 
 __all__ = ["DescribeClientQuotas"]
 

@@ -13,6 +13,7 @@ from functools import cache, partial
 from typing import TypeAlias
 
 from ....base.acls import AclOperation
+from ....base.yielding import with_yields
 from ....config.config import Config
 from ....config.config_entries import (
     ConfigEntry,
@@ -36,7 +37,6 @@ from ....protocol.messages.describe_configs import (
 )
 from ...requests.context import RequestContext
 from ...requests.duplicate_names import has_many_duplicates
-from ...requests.yielding import with_yields
 from ...settings.altered_config import ResourceType, broker_id_of
 from ...settings.dynamic_config import DynamicConfig
 from ...settings.loggers import LoggerLevels

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ....base.acls import AclOperation, AclResourceType
 from ....base.topic_partition import TopicPartition
+from ....base.yielding import with_yields
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.messages.delete_records import (
     DeleteRecordsPartitionResult,
@@ -19,7 +20,6 @@ from ....replication.record_deletion import NO_LOW_WATERMARK, Deleted, RecordDel
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
 from ...requests.partitions_by_topic import partitions_by_topic
-from ...requests.yielding import with_yields
 
 __all__ = ["DeleteRecords"]
 

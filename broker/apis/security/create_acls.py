@@ -7,10 +7,10 @@ v1 patterns by prefix (KIP-290) · v2 flexible · v3 ACLs on users (KIP-373).
 """
 
 from ....base.acls import AclBinding, AclOperation
+from ....base.yielding import with_yields
 from ....protocol.errors import InvalidRequestError, KafkaError
 from ....protocol.messages.create_acls import AclCreation, AclCreationResult, CreateAclsRequest, CreateAclsResponse
 from ...requests.context import RequestContext
-from ...requests.yielding import with_yields
 from ...security.acl.acl_administration import AclAdministration
 from .acl_messages import check_codes, created_binding
 

@@ -7,6 +7,7 @@ v1 patterns by prefix (KIP-290); v0 knows literal patterns only Â· v2 flexible Â
 """
 
 from ....base.acls import AclBinding, AclOperation
+from ....base.yielding import with_yields
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.messages.delete_acls import (
     DeleteAclsFilterResult,
@@ -15,7 +16,6 @@ from ....protocol.messages.delete_acls import (
     DeleteAclsResponse,
 )
 from ...requests.context import RequestContext
-from ...requests.yielding import with_yields
 from ...security.acl.acl_administration import AclAdministration, DeletedAcls
 from .acl_messages import check_codes, wanted_acls
 

@@ -6,6 +6,7 @@ v1 patterns by prefix (KIP-290); v0 knows literal patterns only Â· v2 flexible Â
 from collections.abc import Sequence
 
 from ....base.acls import AclEntry, AclOperation, ResourcePattern
+from ....base.yielding import with_yields
 from ....protocol.messages.describe_acls import (
     AclDescription,
     DescribeAclsRequest,
@@ -13,7 +14,6 @@ from ....protocol.messages.describe_acls import (
     DescribeAclsResponse,
 )
 from ...requests.context import RequestContext
-from ...requests.yielding import with_yields
 from ...security.acl.acl_administration import AclAdministration
 from .acl_messages import check_codes, wanted_acls
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Set
 from uuid import UUID
 
 from ....base.acls import AclOperation, AclResourceType
+from ....base.yielding import with_yields
 from ....controller.topics.auto_creation import CreationResult
 from ....controller.topics.permit import Permit
 from ....controller.topics.topic_names import is_internal_topic, is_legal_topic_name
@@ -30,7 +31,6 @@ from ...requests.authorized_operations import NOT_ASKED
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
 from ...requests.throttling import Throttling
-from ...requests.yielding import with_yields
 
 __all__ = ["Metadata"]
 

@@ -10,6 +10,7 @@ from functools import partial
 
 from ....base.acls import AclOperation
 from ....base.topic_partition import TopicPartition
+from ....base.yielding import with_yields
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
@@ -22,7 +23,6 @@ from ...coordinator.marker_writer import MarkerWriter, ProducerMarker
 from ...coordinator.transaction.states import EPOCH_BUMP_VERSION
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
-from ...requests.yielding import with_yields
 
 __all__ = ["WriteTxnMarkers"]
 

@@ -12,6 +12,7 @@ from functools import partial
 
 from ....base.acls import AclBinding, AclEntry, ResourcePattern
 from ....base.chunks import chunks
+from ....base.yielding import ITEMS_BETWEEN_YIELDS, with_yields
 from ....controller.acl_tree import AclChange, AclContentionError, AclsTooLargeError, AclTree, ChangedAcls
 from ....controller.live_acls import LiveAcls
 from ....controller.tree.acl_nodes import is_storable
@@ -25,8 +26,7 @@ __all__ = ["AclAdministration", "DeletedAcls"]
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 100
-"""Patterns that are written, read and reported before other requests have a turn: about 2 ms."""
-_PATTERNS_BETWEEN_YIELDS = 300
+"""Patterns that are written together: about 2 ms."""
 
 
 @dataclass(slots=True)
@@ -51,13 +51,11 @@ class AclAdministration:
     async def find(self, wanted: AclFilter) -> dict[ResourcePattern, list[AclEntry]]:
         """The ACLs in force that match, in a fixed order."""
         found = {}
-        for some in chunks(await self._matching([wanted], sorted(self._live.acls)), _AT_ONCE):
-            for pattern in some:
-                entries = self._live.acls.get(pattern, frozenset())
-                matching = sorted(entry for entry in entries if wanted.entry.matches(entry))
-                if matching:
-                    found[pattern] = matching
-            await asyncio.sleep(0)
+        async for pattern in with_yields(await self._matching([wanted], sorted(self._live.acls))):
+            entries = self._live.acls.get(pattern, frozenset())
+            matching = sorted(entry for entry in entries if wanted.entry.matches(entry))
+            if matching:
+                found[pattern] = matching
         return found
 
     async def create(self, bindings: Iterable[AclBinding]) -> dict[AclBinding, KafkaError | None]:
@@ -89,29 +87,23 @@ class AclAdministration:
             patterns = await self._matching(filters, named | self._live.acls.keys())
             outcomes = await self._update(patterns, partial(_removing, filters))
         results = [DeletedAcls() for _ in filters]
-        for some in chunks(list(outcomes.items()), _AT_ONCE):
-            for pattern, outcome in some:
-                if isinstance(outcome, KafkaError):
-                    _report(filters, results, pattern, self._live.acls.get(pattern, ()), outcome)
-                else:
-                    _report(filters, results, pattern, outcome.before - outcome.after, None)
-            await asyncio.sleep(0)
+        async for pattern, outcome in with_yields(outcomes.items()):
+            if isinstance(outcome, KafkaError):
+                _report(filters, results, pattern, self._live.acls.get(pattern, ()), outcome)
+            else:
+                _report(filters, results, pattern, outcome.before - outcome.after, None)
         return results
 
     async def _matching(
         self, filters: Sequence[AclFilter], patterns: Collection[ResourcePattern]
     ) -> list[ResourcePattern]:
         """The patterns that match a filter. Yields to the loop: there may be many of both."""
-        found = []
-        compared = 0
-        for pattern in list(patterns):
-            compared += len(filters)
-            if compared >= _PATTERNS_BETWEEN_YIELDS:
-                compared = 0
-                await asyncio.sleep(0)
-            if any(wanted.pattern.matches(pattern) for wanted in filters):
-                found.append(pattern)
-        return found
+        at_once = max(1, ITEMS_BETWEEN_YIELDS // max(1, len(filters)))
+        return [
+            pattern
+            async for pattern in with_yields(list(patterns), at_once)
+            if any(wanted.pattern.matches(pattern) for wanted in filters)
+        ]
 
     async def _update(
         self, patterns: Sequence[ResourcePattern], change_of: Callable[[ResourcePattern], AclChange]

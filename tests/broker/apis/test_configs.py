@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
+from pybroker.base.yielding import ITEMS_BETWEEN_YIELDS
 from pybroker.broker.apis.configs.alter_configs import AlterConfigs
 from pybroker.broker.apis.configs.describe_configs import DescribeConfigs
 from pybroker.broker.apis.configs.incremental_alter_configs import IncrementalAlterConfigs
 from pybroker.broker.requests.duplicate_names import MAX_DUPLICATES
-from pybroker.broker.requests.yielding import ITEMS_BETWEEN_YIELDS
 from pybroker.broker.settings.altered_config import AlteredConfig
 from pybroker.broker.settings.dynamic_config import DynamicConfig
 from pybroker.broker.settings.loggers import LoggerLevels

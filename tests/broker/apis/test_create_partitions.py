@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
+from pybroker.base.yielding import ITEMS_BETWEEN_YIELDS
 from pybroker.broker.apis.topics.create_partitions import CreatePartitions
-from pybroker.broker.requests.yielding import ITEMS_BETWEEN_YIELDS
 from pybroker.controller.topics.topic_admin import NewTopic
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode, NotControllerError

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
+from pybroker.base.yielding import ITEMS_BETWEEN_YIELDS
 from pybroker.broker.apis.records.delete_records import DeleteRecords
-from pybroker.broker.requests.yielding import ITEMS_BETWEEN_YIELDS
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.delete_records import (

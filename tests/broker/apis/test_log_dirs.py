@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
+from pybroker.base.yielding import ITEMS_BETWEEN_YIELDS
 from pybroker.broker.apis.cluster.alter_replica_log_dirs import AlterReplicaLogDirs
 from pybroker.broker.apis.cluster.describe_log_dirs import DescribeLogDirs
-from pybroker.broker.requests.yielding import ITEMS_BETWEEN_YIELDS
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.alter_replica_log_dirs import (

@@ -1,7 +1,7 @@
 """Loops over very many items yield to the event loop."""
 
 import pytest
-from pybroker.broker.requests.yielding import ITEMS_BETWEEN_YIELDS, with_yields
+from pybroker.base.yielding import ITEMS_BETWEEN_YIELDS, with_yields
 from support.time.loop_turns import turns_during
 
 

@@ -12,9 +12,9 @@ ITEMS_BETWEEN_YIELDS = 100
 T = TypeVar("T")
 
 
-async def with_yields(items: Iterable[T]) -> AsyncIterator[T]:
-    """Iterate over ``items``; other tasks run after every `ITEMS_BETWEEN_YIELDS` of them."""
+async def with_yields(items: Iterable[T], at_once: int = ITEMS_BETWEEN_YIELDS) -> AsyncIterator[T]:
+    """Iterate over ``items``; other tasks run after every ``at_once`` of them."""
     for number, item in enumerate(items, 1):
         yield item
-        if not number % ITEMS_BETWEEN_YIELDS:
+        if not number % at_once:
             await asyncio.sleep(0)
