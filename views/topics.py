@@ -76,7 +76,7 @@ class PartitionRow:
     last_stable_offset: Annotated[int | None, "consumers with read_committed read up to here"]
     size_bytes: int | None
     segments: int | None
-    oldest_ms: Annotated[int | None, "largest timestamp of the oldest segment, which decides when it is deleted"]
+    oldest_ms: Annotated[int | None, "largest timestamp of the first batch"]
     log_directory: str | None
     followers: Annotated[tuple[Follower, ...], "empty unless this broker leads"]
 
@@ -88,6 +88,7 @@ class TopicConsumer:
     group: str
     state: str
     members: int
+    verdict: Annotated[str | None, "for this topic: ok, catching_up, falling_behind, stalled, stopped or rewound"]
     lag: int | None
     lag_seconds: float | None
 

@@ -5,6 +5,8 @@ from collections.abc import Collection
 from ...base.topic_partition import TopicPartition
 from ...views.topics import TopicConsumer
 from ..coordinator.group.group import Group
+from ..lag.verdicts import worst
+from .group_lag import verdict_name
 from .known_state import KnownState
 from .slices import in_slices
 
@@ -32,10 +34,12 @@ def _consumer(state: KnownState, group: Group, topic: str, indexes: Collection[i
         return None
     known = [each.lag for each in lags if each.lag is not None]
     known_s = [each.lag_s for each in lags if each.lag_s is not None]
+    verdicts = [each.verdict for each in lags if each.verdict is not None]
     return TopicConsumer(
         group=group.group_id,
         state=group.state.value,
         members=len(group.members),
+        verdict=verdict_name(worst(verdicts)) if verdicts else None,
         lag=sum(known) if known else None,
         lag_seconds=round(max(known_s), 3) if known_s else None,
     )

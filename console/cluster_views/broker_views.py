@@ -21,12 +21,13 @@ def broker_rows(metadata: MetadataResponse) -> list[dict[str, Any]]:
 
 
 async def broker_detail(cluster: AsyncCluster, metadata: MetadataResponse, broker_id: int) -> dict[str, Any] | None:
-    """One broker; None if it is not alive."""
-    rows = {row["id"]: row for row in broker_rows(metadata)}
-    if broker_id not in rows:
+    """One broker; None if it is not alive. Only a pybroker can fill `local`."""
+    broker = next((each for each in metadata.brokers if each.node_id == broker_id), None)
+    if broker is None:
         return None
     logs = (await logs_of_brokers(cluster, [broker_id])).get(broker_id)
-    return {**rows[broker_id], "local": None, "log_directories": [] if logs is None else logs.directories}
+    directories = [] if logs is None else logs.directories
+    return {"broker": _row(metadata, broker), "local": None, "log_directories": directories}
 
 
 async def cluster_view(facts: ClusterFacts) -> dict[str, Any]:

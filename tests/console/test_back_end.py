@@ -156,7 +156,9 @@ def test_views_show_topics_groups_and_brokers(broker: StartedBroker, writer: Con
     cluster = writer.get("/api/cluster")
     assert (cluster["brokers"], cluster["verdict"]["status"]) == (1, "healthy")
     (broker_row,) = writer.get("/api/brokers")["items"]
-    assert writer.get(f"/api/brokers/{broker_row['id']}")["is_controller"]
+    detail = writer.get(f"/api/brokers/{broker_row['id']}")
+    assert detail["broker"] == broker_row
+    assert [each["is_online"] for each in detail["log_directories"]] == [True]
     assert writer.get(f"/api/partitions?topic={topic}")["matched"] == 2
     internal = writer.get("/api/topics/__consumer_offsets/records")["records"]
     assert group in {each["decoded"]["group"] for each in internal if each["decoded"]["type"] == "offset_commit"}

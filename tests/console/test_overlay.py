@@ -31,6 +31,10 @@ def test_null_fields_are_filled_by_the_sum_the_largest_or_the_first_value(
             assert value == told[0]
 
 
+def told_history(rate: int) -> dict[str, Any]:
+    return {"step_ms": 10, "end_ms": 100, "bytes_in_per_s": [None, float(rate)]}
+
+
 def told(broker: int, problems: list[dict[str, Any]], full_in_s: float | None = None) -> dict[str, Any]:
     return {
         "brokers": 2,
@@ -41,7 +45,12 @@ def told(broker: int, problems: list[dict[str, Any]], full_in_s: float | None = 
         "history": None,
         "max_lag_seconds": 5.0 * broker,
         "worst_group": f"group {broker}",
-        "top_topics": [],
+        "produce_times": {"p99_ms": 7.0 / broker},
+        "fetch_times": {"p99_ms": 7.0 * broker},
+        "top_topics": [
+            {"topic": "orders", "rates": {"bytes_in_per_s": 10.0}, "history": told_history(broker)},
+            {"topic": f"topic {broker}", "rates": {"bytes_in_per_s": 15.0}, "history": told_history(broker)},
+        ],
         "events": [],
         "verdict": {"status": "healthy", "text": "healthy", "problems": problems},
     }
@@ -56,6 +65,13 @@ def test_cluster_needs_no_further_question_when_all_its_brokers_have_told() -> N
     assert (view["partitions"], view["groups"], view["worst_group"]) == (30, 7, "group 2")
     assert view["rates"] == {"bytes_in_per_s": 200.0}
     assert view["disk"] == {"size_bytes": 20, "free_bytes": None, "total_bytes": 200, "full_in_s": 60.0}
+    assert (view["produce_times"], view["fetch_times"]) == ({"p99_ms": 7.0}, {"p99_ms": 14.0})
+    assert [(each["topic"], each["rates"]["bytes_in_per_s"]) for each in view["top_topics"]] == [
+        ("orders", 20.0),
+        ("topic 1", 15.0),
+        ("topic 2", 15.0),
+    ]
+    assert view["top_topics"][0]["history"]["bytes_in_per_s"] == [None, 3.0]
     assert (view["verdict"]["status"], [each["count"] for each in view["verdict"]["problems"]]) == ("warning", [2])
 
 

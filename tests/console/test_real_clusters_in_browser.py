@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from confluent_kafka.admin._scram import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 from pybroker import Broker
 from pybroker.config.authorization import ACL_AUTHORIZER
 from support.clients.topics import admin_client, create_topic
+from support.console.answer_shapes import lacking
 from support.console.browser import WatchedPage, watched_page
 from support.console.console_process import ConsoleProcess
+from support.console.fake_cluster import FakeCluster
 from support.console.three_brokers import three_brokers
+from support.console.views import PAGES
 from support.processes.ports import free_port
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
@@ -223,9 +226,46 @@ def test_reader_logs_in_and_sees_and_does_what_its_acls_and_the_console_allow(
     assert "Traceback" not in console.output
 
 
+def check_every_page(watched: WatchedPage) -> None:
+    for path, _ in PAGES.values():
+        watched.go(path.replace("0-500012", "0-5"), "main")
+        watched.page.locator("main .waiting", has_text="Loading").first.wait_for(state="detached")
+        shown = watched.page.locator("main").text_content() or ""
+        assert not [
+            word for word in ("NaN", "undefined", "[object", "This view failed", "Could not load") if word in shown
+        ], (
+            path,
+            shown,
+        )
+
+
+def check_shapes(console: ConsoleProcess) -> None:
+    made_up = FakeCluster()
+    answers = {
+        "cluster": made_up.cluster(),
+        "brokers": made_up.brokers(),
+        "brokers/1": made_up.broker(1),
+        "partitions": made_up.partitions(),
+        "topics": made_up.topic_list(),
+        "topics/orders": made_up.topic("orders"),
+        "groups": made_up.group_list(),
+        "groups/billing": made_up.group("billing"),
+        "groups/billing/timeline": made_up.timeline("billing"),
+        "clients": made_up.clients(),
+        "requests/slow": made_up.slow_requests(),
+        "configs": made_up.configs(),
+        "session": made_up.session(),
+    }
+    missing = {path: lacking(answer, console.get(f"/api/{path}")) for path, answer in answers.items()}
+    assert {path: names for path, names in missing.items() if names} == {}
+
+
 def test_three_brokers_are_shown_as_one_cluster_and_the_dead_one_is_missed(browser: Any, tmp_path: Path) -> None:
     with three_brokers(tmp_path) as cluster:
         cluster.fill("orders", 6, records=40)
+        committing = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "billing"})
+        committing.commit(offsets=[TopicPartition("orders", 0, 3)], asynchronous=False)
+        committing.close()
         told = [word for url in cluster.http_urls for word in ("--v1", url)]
         with (
             ConsoleProcess(cluster.bootstrap_servers, *told) as console,
@@ -240,6 +280,8 @@ def test_three_brokers_are_shown_as_one_cluster_and_the_dead_one_is_missed(brows
             assert (row["partitions"], row["records"], row["replication_factor"]) == (6, 40, 3)
             watched.go("/topics/orders", "table[aria-label=Partitions] tbody tr")
             assert page.get_by_role("img", name="in sync").count() == 6
+            check_every_page(watched)
+            check_shapes(console)
             cluster.kill(3)
             watched.go("/", "main .note.warn")
             page.get_by_text("lack a replica").first.wait_for()

@@ -41,6 +41,10 @@ const LAGGING = [
   { id: "caught", head: "caught up", num: true, width: "110px", rank: 2, cell: (/** @type {Row} */ row) => (typeof row.caught_up_ms_ago === "number" ? `${duration(row.caught_up_ms_ago)} ago` : "–") },
 ];
 
+/** @param {{rows: Row[]}} props */
+const Directories = ({ rows }) => html`<section><h2>Log directories</h2>
+  <${Table} label="Log directories" rows=${rows} columns=${DIRECTORIES} rowKey=${(/** @type {Row} */ row) => row.path} /></section>`;
+
 /** @param {{local: any}} props */
 function Local({ local }) {
   const { process, rates, history } = local;
@@ -60,7 +64,7 @@ function Local({ local }) {
       series=${[{ name: "in", values: history.bytes_in_per_s }, { name: "out", values: history.bytes_out_per_s }]} />`}
     <section><h2>Requests <span class="quiet">total time, since the start</span></h2>
       <${Table} label="Requests by API" main rows=${local.apis ?? []} columns=${APIS} rowKey=${(/** @type {Row} */ row) => row.api} empty="Requests are not counted." /></section>
-    <section><h2>Log directories</h2><${Table} label="Log directories" rows=${local.log_directories ?? []} columns=${DIRECTORIES} rowKey=${(/** @type {Row} */ row) => row.path} /></section>
+    <${Directories} rows=${local.log_directories ?? []} />
     <section><h2>Listeners</h2><${Table} label="Listeners" rows=${local.listeners ?? []} columns=${LISTENERS} rowKey=${(/** @type {Row} */ row) => row.name} /></section>
     ${local.follower_lag?.length > 0 && html`<section><h2>Followers that are behind</h2><${Table} label="Followers that are behind" rows=${local.follower_lag} columns=${LAGGING}
       rowKey=${(/** @type {Row} */ row) => `${row.topic}-${row.partition}-${row.broker_id}`} /></section>`}`;
@@ -77,6 +81,7 @@ export function Broker({ id }) {
       <a class="right" href=${to(["settings"], { broker: broker.id })}>its settings</a></div>
     <${Stale} error=${error} />
     ${broker.out_of_sync > 0 && html`<${Note} tone="warn" title=${`${count(broker.out_of_sync)} replicas are not in sync.`}><a href=${to(["brokers", "matrix"], { state: "under_replicated" })}>look →</a><//>`}
-    ${local ? html`<${Local} local=${local} />` : html`<p class="quiet">No more is known of this broker: only a pybroker with an HTTP port tells it.</p>`}
+    ${local ? html`<${Local} local=${local} />` : html`<p class="quiet">No more is known of this broker: name its HTTP port with --v1, if it is a pybroker.</p>
+      ${data.log_directories?.length > 0 && html`<${Directories} rows=${data.log_directories} />`}`}
     <${CommandLine} cli=${data.cli} />`;
 }
