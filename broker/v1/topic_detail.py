@@ -59,11 +59,11 @@ def _hosted(state: KnownState, topic: str, index: int) -> HostedPartition | None
 
 
 def _oldest_times(logs: dict[int, Log]) -> dict[int, int | None]:
-    """Return the largest timestamp of each log's first segment. Reads files, in a worker."""
+    """Return the largest timestamp of each log's first batch. Reads files, in a worker."""
     found: dict[int, int | None] = {}
     for index, log in logs.items():
         try:
-            timestamp = log.segments[0].max_timestamp.timestamp
+            timestamp = log.segments[0].first_timestamp
         except (OSError, KafkaError):
             continue  # the log was deleted meanwhile, or its disk failed, which the partition's state shows
         found[index] = timestamp if timestamp >= 0 else None

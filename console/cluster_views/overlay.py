@@ -19,6 +19,7 @@ _SUMMED = {
     "records",
     "rebalances",
 }
+_TOP_TOPICS = 8
 _LARGEST = {"max_lag", "max_lag_seconds", "seconds_to_catch_up", "last_commit_ms", "generation"}
 
 
@@ -43,7 +44,8 @@ def overlaid(row: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> dic
 
 
 def overlaid_cluster(view: Mapping[str, Any], documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns the cluster with rates, times, lag, events and problems of the brokers that were asked."""
+    """Returns the cluster with rates, lag, events and problems of the brokers that were asked, and the times of the
+    slowest of them."""
     if not documents:
         return dict(view)
     result = overlaid(view, documents)
@@ -53,11 +55,33 @@ def overlaid_cluster(view: Mapping[str, Any], documents: Sequence[Mapping[str, A
     for name in ("max_lag_seconds", "worst_group"):
         worst = max(documents, key=lambda each: each.get("max_lag_seconds") or -1.0)
         result[name] = worst.get(name) if worst.get(name) is not None else view.get(name)
-    result["top_topics"] = [topic for each in documents for topic in each.get("top_topics", ())][:8]
+    for name in ("produce_times", "fetch_times"):
+        told = [each[name] for each in documents if each.get(name)]
+        result[name] = max(told, key=lambda each: each["p99_ms"] or 0.0) if told else view.get(name)
+    result["top_topics"] = busiest_topics([topic for each in documents for topic in each.get("top_topics", ())])
     events = [event for each in documents for event in each.get("events", ())]
     result["events"] = sorted(events, key=lambda each: -each.get("time_ms", 0))[:10]
     result["verdict"] = merged_verdict([view["verdict"], *(each["verdict"] for each in documents)])
     return result
+
+
+def busiest_topics(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns a row for each topic with the sums over the brokers, the busiest first.
+
+    A broker lists its busiest topics only, so the last rows may lack the part of a broker.
+    """
+    by_topic: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        by_topic.setdefault(row["topic"], []).append(row)
+    summed = [
+        {
+            "topic": topic,
+            "rates": overlaid({}, [each["rates"] for each in told]),
+            "history": summed_history([each["history"] for each in told if each.get("history")]),
+        }
+        for topic, told in by_topic.items()
+    ]
+    return sorted(summed, key=lambda row: -(row["rates"].get("bytes_in_per_s") or 0.0))[:_TOP_TOPICS]
 
 
 def cluster_told_by_all(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

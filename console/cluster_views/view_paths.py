@@ -117,7 +117,7 @@ class _Views:
             each for document in documents for each in document.get("consumers", ()) if each["group"] in visible
         ]
         histories = [each["history"] for each in documents if each.get("history")]
-        detail["history"] = histories[0] if histories else None
+        detail["history"] = summed_history(histories)
         return self._reply(detail, documents, self._console.cli.topic(name))
 
     async def groups(self, request: Request, session: Session) -> Response:
