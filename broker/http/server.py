@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -35,10 +35,12 @@ __all__ = ["MAX_CONNECTIONS", "HttpServer"]
 logger = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 64
+_MORE_FOR_PROBES = 8
 _CLOSE_GRACE_S = 1.0
 _SOCKETS = NetworkSettings(backlog=MAX_CONNECTIONS, send_buffer_bytes=-1, receive_buffer_bytes=-1)
 _SETTING = "pybroker.http.listeners"
 _TOO_MANY = "http-too-many"
+_RETRY = (("Retry-After", "1"),)
 _OFFENCES = {
     400: "http-request",
     405: "http-request",
@@ -54,7 +56,8 @@ class HttpServer:
     """``open`` it, later ``close`` or ``kill`` it; ``gone`` waits for the end of its connections.
 
     Above `MAX_CONNECTIONS` the connection that waits longest for its client is closed. It waits for a request, or for
-    the client to take a response.
+    the client to take a response. While the broker works for all of them, `_MORE_FOR_PROBES` are accepted, whose probes
+    are answered.
     """
 
     def __init__(
@@ -138,6 +141,9 @@ class HttpServer:
             await self._require_token(connection, request)
         if self._is_ending() and not route.is_for_probes:
             raise HttpError(503, "the broker is stopping")
+        if len(self._connections) > MAX_CONNECTIONS and connection.is_beyond_limit and not route.is_for_probes:
+            self._refused[_TOO_MANY] += 1
+            raise HttpError(503, f"{MAX_CONNECTIONS} connections are busy", _RETRY)
         until_sent.enter_context(self._counted(route))
         response = route.handler(request)
         return await response if isawaitable(response) else response
@@ -157,7 +163,7 @@ class HttpServer:
     def _counted(self, route: Route) -> Iterator[None]:
         if self._under_way[route] >= route.most:
             self._refused[_TOO_MANY] += 1
-            raise HttpError(503, f"{route.most} such requests are under way", (("Retry-After", "1"),))
+            raise HttpError(503, f"{route.most} such requests are under way", _RETRY)
         self._under_way[route] += 1
         try:
             yield
@@ -174,6 +180,7 @@ class HttpServer:
         """Whether the new connection is accepted."""
         if not self._servers or self._is_full():
             return False
+        connection.is_beyond_limit = len(self._connections) >= MAX_CONNECTIONS
         self._connections.add(connection)
         return True
 
@@ -205,21 +212,17 @@ class HttpServer:
         """Whether there is no space for another connection, after one was closed for it if possible."""
         if len(self._connections) < MAX_CONNECTIONS:
             return False
-        chosen = self._dispensable()
+        chosen = _dispensable([each for each in self._connections if not each.is_beyond_limit])
+        if chosen is None:
+            if len(self._connections) < MAX_CONNECTIONS + _MORE_FOR_PROBES:
+                return False
+            chosen = _dispensable(self._connections)
         if chosen is None:
             self._refused[_TOO_MANY] += 1
             return True
         self._connections.discard(chosen)
         chosen.abort()
         return False
-
-    def _dispensable(self) -> "_Connection | None":
-        """A connection that may be closed for another one: the one that has waited for its client for longest, else one
-        whose client has sent requests ahead."""
-        waiting = [(since_s, each) for each in self._connections if (since_s := each.waiting_since_s) is not None]
-        if waiting:
-            return min(waiting, key=lambda pair: pair[0])[1]
-        return next((each for each in self._connections if each.has_sent_ahead), None)
 
     async def _listen(self, endpoint: Endpoint, servers: Sequence[asyncio.Server]) -> None:
         for server in servers:
@@ -232,6 +235,15 @@ class HttpServer:
         for server in self._servers:
             server.close()
         self._servers.clear()
+
+
+def _dispensable(connections: Collection["_Connection"]) -> "_Connection | None":
+    """A connection that may be closed for another one: the one that has waited for its client for longest, else one
+    whose client has sent requests ahead."""
+    waiting = [(since_s, each) for each in connections if (since_s := each.waiting_since_s) is not None]
+    if waiting:
+        return min(waiting, key=lambda pair: pair[0])[1]
+    return next((each for each in connections if each.has_sent_ahead), None)
 
 
 def _nobody_is_named(_client: Principal) -> None:
@@ -253,6 +265,7 @@ class _Connection(Wire):
         self._task: asyncio.Task[None] | None = None
         self._connected_s = loop.time()
         self.exchange: HttpExchange | None = None
+        self.is_beyond_limit = False
         self.gone: asyncio.Future[None] = loop.create_future()
 
     @property

@@ -73,7 +73,7 @@ def busiest_topics(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     by_topic: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         by_topic.setdefault(row["topic"], []).append(row)
-    summed = [
+    summed: list[dict[str, Any]] = [
         {
             "topic": topic,
             "rates": overlaid({}, [each["rates"] for each in told]),

@@ -4,12 +4,14 @@ import asyncio
 import gzip
 import json
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 
 import pytest
 from pybroker.broker.http.http_error import HttpError
 from pybroker.broker.http.request import HttpRequest
 from pybroker.broker.http.response import TEXT, HttpResponse
 from pybroker.broker.http.router import Router
+from pybroker.broker.http.server import MAX_CONNECTIONS
 from support.clients.http_client import HttpClient, http_server
 
 
@@ -131,3 +133,32 @@ async def test_refused_request_gets_its_status_and_one_line(sent: bytes, status:
         response = await client.response()
         assert response.status == status
         assert list(json.loads(response.body)) == ["error"]
+
+
+async def test_probes_are_answered_while_the_broker_works_for_all_connections() -> None:
+    released = asyncio.Event()
+
+    async def wait(_request: HttpRequest) -> HttpResponse:
+        await released.wait()
+        return HttpResponse.json({})
+
+    routes = router()
+    routes.get("/livez", lambda _request: HttpResponse.json({}), is_public=True, is_for_probes=True)
+    routes.get("/slow", wait, most=MAX_CONNECTIONS)
+    async with http_server(routes) as port, AsyncExitStack() as clients:
+        busy = [await clients.enter_async_context(HttpClient(port)) for _ in range(MAX_CONNECTIONS)]
+        for client in busy:
+            client.send(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        more = [await clients.enter_async_context(HttpClient(port)) for _ in range(8)]
+        for client in more:
+            assert (await client.get("/livez")).status == 200
+        refused = await more[0].get("/text")
+        assert (refused.status, refused.headers["retry-after"]) == (503, "1")
+        late = await clients.enter_async_context(HttpClient(port))  # takes the place of a probe that waits
+        assert (await late.get("/livez")).status == 200
+        released.set()
+        assert [(await client.response()).status for client in busy] == [200] * MAX_CONNECTIONS
+        for client in busy:
+            client.writer.transport.abort()
+        while (await late.get("/text")).status != 200:
+            await asyncio.sleep(0)
