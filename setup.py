@@ -27,7 +27,7 @@ _MYPY_OPTIONS = ["--ignore-missing-imports", "--config-file=", "--explicit-packa
 
 def packages() -> list[str]:
     """Every folder with an ``__init__.py``, by its name in the package ``pybroker``."""
-    top = [path for path in ROOT.iterdir() if path.name not in _NOT_INSTALLED and not path.name.startswith(".")]
+    top = [path for path in ROOT.iterdir() if path.name not in _NOT_INSTALLED and (path / "__init__.py").exists()]
     folders = [path.parent.relative_to(ROOT) for package in top for path in package.rglob("__init__.py")]
     return ["pybroker", *sorted(".".join(("pybroker", *folder.parts)) for folder in folders)]
 

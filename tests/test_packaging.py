@@ -24,6 +24,9 @@ def test_every_folder_of_modules_is_a_package() -> None:
 def test_wheel_and_tree_hold_the_same_modules(tmp_path: Path) -> None:
     source = tmp_path / "source"
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".*", "tests", "*.egg-info", "__pycache__", "build"))
+    virtual_environment = source / "venv" / "lib" / "some_package"
+    virtual_environment.mkdir(parents=True)
+    (virtual_environment / "__init__.py").touch()
     wheels = tmp_path / "wheels"
     command = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", wheels, source]
     subprocess.run([sys.executable, *map(str, command)], check=True, capture_output=True)
