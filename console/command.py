@@ -10,8 +10,9 @@ import ipaddress
 import logging
 import os
 import resource
+import ssl
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlsplit
@@ -105,7 +106,8 @@ def console_parser() -> argparse.ArgumentParser:
     add("--hide-records", action="store_true", help="show no keys, values and headers")
     add("--mask", metavar="PATH", action="append", default=[], help="hide a part of JSON values, such as $.card")
     add("--v1", metavar="URL", action="append", default=[], help="HTTP port of a pybroker of the cluster")
-    add("--v1-token-file", metavar="FILE", type=Path, help="file of the token for these ports")
+    add("--v1-token-file", metavar="FILE", type=Path, help="file of the token for these ports, in its first line")
+    add("--v1-ca", metavar="FILE", help="PEM file of authorities to trust at these ports (default: the system's)")
     add("--ends-with-stdin", action="store_true", help=argparse.SUPPRESS)
     add("--nice", type=int, default=0, help=argparse.SUPPRESS)
     add("--memory-bytes", type=int, default=0, help=argparse.SUPPRESS)
@@ -127,16 +129,14 @@ def console_settings(options: argparse.Namespace) -> ConsoleSettings:
         if client.security.tls is not None:
             client.security.tls.context()  # raises OptionError now, not at each request, if a file cannot be read
         Masks(tuple(options.mask))
-        token = None
-        if options.v1_token_file is not None:
-            token = options.v1_token_file.read_text(encoding="ascii").strip()
+        token = None if options.v1_token_file is None else _first_token(options.v1_token_file)
     except (OptionError, ConfigError, MaskError) as error:
         raise _Refused(str(error)) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise _Refused(f"--v1-token-file {options.v1_token_file}: {error}") from None
     for url in [*options.v1, *([options.url] if options.url else [])]:
         if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
             raise _Refused(f"{url} must be like http://host:8092")
+    _check_pem("--v1-ca", options.v1_ca, lambda file: ssl.create_default_context(cafile=file))
+    _check_pem("--certificate", options.certificate, _load_certificate)
     return ConsoleSettings(
         client=client,
         needs_login=needs_login,
@@ -147,7 +147,35 @@ def console_settings(options: argparse.Namespace) -> ConsoleSettings:
         is_https=options.certificate is not None or (options.url or "").startswith("https:"),
         v1_urls=tuple(each.rstrip("/") for each in options.v1),
         v1_token=token,
+        v1_ca_file=options.v1_ca,
     )
+
+
+def _first_token(path: Path) -> str:
+    """The first line that is not empty, because the broker's own file may hold an old and a new token."""
+    try:
+        lines = path.read_text(encoding="ascii").split()
+    except UnicodeDecodeError:
+        raise _Refused(f"--v1-token-file {path}: a token has ASCII characters only") from None
+    except OSError as error:
+        raise _Refused(f"--v1-token-file {path}: {error.strerror}") from None
+    if not lines:
+        raise _Refused(f"--v1-token-file {path}: there is no token in it")
+    return lines[0]
+
+
+def _check_pem(option: str, file: str | None, load: Callable[[str], object]) -> None:
+    """Raises `_Refused` now, not at each connection, for a file that cannot be used."""
+    if file is not None:
+        try:
+            load(file)
+        except OSError as error:  # also ssl.SSLError
+            raise _Refused(f"{option} {file}: {error.strerror or error}") from None
+
+
+def _load_certificate(file: str) -> None:
+    """The empty password keeps OpenSSL from asking for it on the terminal."""
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file, password=lambda: "")
 
 
 def client_settings(given: dict[str, str]) -> tuple[ClientSettings, bool]:

@@ -38,7 +38,7 @@ class Console:
         self.cli = CliLines(
             settings.bootstrap, has_login=settings.client.security.sasl is not None or settings.needs_login
         )
-        self.v1 = V1Client(settings.v1_urls, settings.v1_token)
+        self.v1 = V1Client(settings.v1_urls, settings.v1_token, settings.v1_ca_file)
         self.v1_lists = V1Lists(self.v1)
         self.search_threads = ThreadPoolExecutor(MAX_SEARCHES_OF_ALL, thread_name_prefix="search")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from .http.bodies import json_body, text_field
 from .http.replies import HttpProblem, json_reply
 from .sessions import LONGEST_S, Session
 
-_MECHANISMS_S = 60.0
+_MECHANISMS_S, _NO_MECHANISMS_S = 60.0, 5.0
 _MAX_CHARACTERS = 256
 
 
@@ -102,28 +103,28 @@ class _SessionPaths:
         }
 
     async def _offered(self) -> list[str]:
-        """The mechanisms that the cluster and the console have, asked once a minute."""
+        """The mechanisms that the cluster and the console have, asked once a minute, and sooner if there are none."""
         now_s = asyncio.get_running_loop().time()
-        if self._mechanisms is None or now_s - self._asked_s > _MECHANISMS_S:
+        if self._mechanisms is None or now_s - self._asked_s > (
+            _MECHANISMS_S if self._mechanisms else _NO_MECHANISMS_S
+        ):
             self._asked_s = now_s
-            try:
-                found = await _mechanisms(self._console)
-            except (OSError, TimeoutError):
-                found = []
+            found = await _mechanisms(self._console)
             self._mechanisms = [each for each in (*reversed(SCRAM), PLAIN) if each in found]
         return self._mechanisms
 
 
 async def _mechanisms(console: Console) -> list[str]:
-    """Asks for a mechanism that no cluster has: the refusal lists those it has."""
+    """Asks the first broker that answers for a mechanism that no cluster has: the refusal lists those it has."""
     client = console.settings.client
     bare = replace(client, security=replace(client.security, sasl=None), connect_timeout_ms=5_000)
     for host, port in client.bootstrap_servers:
-        connection = await open_async_connection(host, port, bare, 1 << 20)
-        try:
-            return list((await connection.ask(SaslHandshakeRequest(mechanism="-"), 5_000)).mechanisms)
-        finally:
-            connection.close()
+        with suppress(OSError, TimeoutError):
+            connection = await open_async_connection(host, port, bare, 1 << 20)
+            try:
+                return list((await connection.ask(SaslHandshakeRequest(mechanism="-"), 5_000)).mechanisms)
+            finally:
+                connection.close()
     return []
 
 

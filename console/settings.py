@@ -12,6 +12,7 @@ class ConsoleSettings:
     """`needs_login`: people log in with SASL, else the console uses the login in `client`, or none.
 
     `url`: the address in browsers when a proxy stands before the console. `v1_urls`: HTTP ports of pybrokers.
+    `v1_ca_file`: the certificates that these ports' own are checked with; None: the system's.
     """
 
     client: ClientSettings
@@ -23,6 +24,7 @@ class ConsoleSettings:
     is_https: bool = False
     v1_urls: tuple[str, ...] = ()
     v1_token: str | None = None
+    v1_ca_file: str | None = None
 
     @property
     def bootstrap(self) -> str:

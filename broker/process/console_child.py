@@ -16,6 +16,8 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Sequence
 
 from ...config.config import Config
+from ...config.listeners import is_encrypted
+from ..http.token_file import TOKEN_FILE
 from ..metadata.address import local_address
 from ..network.settings import Endpoint
 
@@ -44,7 +46,7 @@ def lacks_console() -> bool:
 def console_arguments(config: Config, endpoints: Sequence[Endpoint], http: Sequence[Endpoint]) -> list[str] | None:
     """The arguments of ``pybroker console`` for this broker; None when no listener suits it.
 
-    ``http``: the addresses of the HTTP endpoint, which the console asks too.
+    ``http``: the addresses of the HTTP endpoint. The console asks the first one without TLS, too.
     """
     settings_file = config.optional_string("pybroker.console.command.config")
     arguments = ["--http", config.string(CONSOLE_ADDRESS), "--nice", str(NICE), "--memory-bytes", str(MEMORY_BYTES)]
@@ -60,8 +62,11 @@ def console_arguments(config: Config, endpoints: Sequence[Endpoint], http: Seque
     if settings_file is None:
         arguments += ["--security-protocol", protocol_of[chosen.listener_name]]
     arguments += ["--bootstrap-server", str(local_address(chosen.host, chosen.port))]
-    if http:
-        arguments += ["--v1", f"http://{local_address(http[0].host, http[0].port)}"]
+    plain = next((each for each in http if not is_encrypted(each.security_protocol)), None)
+    if plain is not None:  # the certificate of an encrypted one need not be for the local address
+        arguments += ["--v1", f"http://{local_address(plain.host, plain.port)}"]
+        if (token_file := config.optional_string(TOKEN_FILE)) is not None:
+            arguments += ["--v1-token-file", token_file]
     return [*arguments, "--ends-with-stdin"]
 
 

@@ -1,12 +1,14 @@
 """Asks pybrokers' HTTP ports for their documents under /v1.
 
-A port that does not answer is left out for a while: the console then shows what Kafka's protocol tells.
+A port that does not answer is left out for a while: the console then shows what Kafka's protocol tells. The log says
+once why a port tells nothing, and when it tells again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -15,18 +17,27 @@ from urllib.parse import urlencode, urlsplit
 
 import h11
 
+logger = logging.getLogger(__name__)
+
 MAX_ANSWER_BYTES = 32 << 20
 _TIMEOUT_S = 5.0
 _AWAY_S = 15.0
 _READ_BYTES = 64 << 10
+_REFUSALS = {
+    401: "it wants a valid token; see --v1-token-file",
+    403: "it refuses the console's token",
+}
 
 
 class V1Client:
-    """Asks all ports at once; one connection a request."""
+    """Asks all ports at once; one connection a request. `ca_file`: certificates to trust; None: the system's."""
 
-    def __init__(self, urls: tuple[str, ...], token: str | None) -> None:
+    def __init__(self, urls: tuple[str, ...], token: str | None, ca_file: str | None = None) -> None:
         self._urls = urls
         self._token = token
+        is_tls = any(urlsplit(url).scheme == "https" for url in urls)
+        self._tls = ssl.create_default_context(cafile=ca_file) if is_tls else None
+        self._why_silent: dict[str, str] = {}
         self._away_until_s: dict[str, float] = {}
 
     def __bool__(self) -> bool:
@@ -51,10 +62,12 @@ class V1Client:
     ) -> dict[str, Any] | None:
         try:
             async with asyncio.timeout(_TIMEOUT_S):
-                status, body = await _get(url, target, self._token)
-        except (OSError, TimeoutError, h11.RemoteProtocolError):
+                status, body = await _get(url, target, self._token, self._tls)
+        except (OSError, TimeoutError, h11.RemoteProtocolError) as error:
             self._away_until_s[url] = time.monotonic() + _AWAY_S
+            self._note(url, str(error) or f"no answer in {_TIMEOUT_S:.0f} s")
             return None
+        self._note(url, _REFUSALS.get(status, ""))
         if status != 200:
             return None
         try:
@@ -63,13 +76,22 @@ class V1Client:
             return None
         return document if isinstance(document, dict) else None
 
+    def _note(self, url: str, why_silent: str) -> None:
+        """Logs a change. `why_silent`: empty for a port that answers."""
+        before = self._why_silent.get(url, "")
+        if why_silent and not before:
+            logger.warning("%s tells nothing: %s; views lack what only it knows", url, why_silent)
+        elif before and not why_silent:
+            logger.info("%s tells again", url)
+        self._why_silent[url] = why_silent
 
-async def _get(url: str, target: str, token: str | None) -> tuple[int, bytes]:
+
+async def _get(url: str, target: str, token: str | None, tls: ssl.SSLContext | None) -> tuple[int, bytes]:
     parts = urlsplit(url)
     host = parts.hostname or ""
     is_tls = parts.scheme == "https"
-    context = ssl.create_default_context() if is_tls else None
-    reader, writer = await asyncio.open_connection(host, parts.port or (443 if is_tls else 80), ssl=context)
+    port = parts.port or (443 if is_tls else 80)
+    reader, writer = await asyncio.open_connection(host, port, ssl=tls if is_tls else None)
     try:
         headers = [("host", parts.netloc), ("accept", "application/json"), ("connection", "close")]
         if token is not None:

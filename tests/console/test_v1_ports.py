@@ -1,0 +1,90 @@
+"""The console and the HTTP ports that --v1 names: tokens, certificates, and a line about a port that tells nothing."""
+
+import logging
+from pathlib import Path
+
+import pytest
+from pybroker import Broker
+from pybroker.broker.library.settings_from_mapping import config_from_mapping
+from pybroker.broker.network.settings import Endpoint
+from pybroker.broker.process.console_child import console_arguments
+from pybroker.console.cluster_views.v1_client import V1Client
+from pybroker.console.command import console_command, console_parser, console_settings
+from support.in_process.tls_ends import STORES
+from support.processes.ports import free_port
+
+TOKEN = "the-token-of-this-test"
+HTTPS = {
+    "pybroker.http.listeners": "HTTPS://127.0.0.1:0",
+    "listener.name.https.ssl.keystore.type": "PEM",
+    "listener.name.https.ssl.keystore.location": str(STORES / "server.pem"),
+}
+
+
+async def test_port_with_tls_is_asked_when_its_authority_is_trusted(caplog: pytest.LogCaptureFixture) -> None:
+    async with Broker(HTTPS) as broker:
+        assert broker.http_url is not None
+        url = broker.http_url.replace("127.0.0.1", "localhost")
+        assert len(await V1Client((url,), None, str(STORES / "authority.pem")).documents("/v1/cluster")) == 1
+        with caplog.at_level(logging.WARNING, "pybroker.console"):
+            assert await V1Client((url,), None).documents("/v1/cluster") == []
+        assert "certificate verify failed" in caplog.text
+
+
+async def test_log_says_once_why_a_port_tells_nothing(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text(f"\n{TOKEN}\nan-older-token-of-this-test\n")
+    settings = {"pybroker.http.listeners": "HTTP://127.0.0.1:0", "pybroker.http.token.file": str(file)}
+    async with Broker(settings) as broker:
+        assert broker.http_url is not None
+        dead = f"http://127.0.0.1:{free_port()}"
+        client = V1Client((broker.http_url, dead), "a-wrong-token-of-this-test")
+        with caplog.at_level(logging.INFO, "pybroker.console"):
+            for _ in range(2):
+                assert await client.documents("/v1/cluster") == []
+        said = [record.getMessage() for record in caplog.records if record.name.startswith("pybroker.console")]
+        assert len(said) == 2
+        assert any(line.startswith(f"{broker.http_url} tells nothing: it wants a valid token") for line in said)
+        assert any(line.startswith(f"{dead} tells nothing: ") and "Connect call failed" in line for line in said)
+        options = console_parser().parse_args(["--v1-token-file", str(file)])
+        token = console_settings(options).v1_token
+        assert len(await V1Client((broker.http_url,), token).documents("/v1/cluster")) == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "said"),
+    [
+        ("--certificate", None, "No such file"),
+        ("--certificate", "no PEM", "PEM"),
+        ("--v1-ca", None, "No such file"),
+        ("--v1-ca", "no PEM", "no certificate"),
+        ("--v1-token-file", None, "No such file"),
+        ("--v1-token-file", "\n", "there is no token in it"),
+        ("--v1-token-file", "tökén", "ASCII"),
+    ],
+)
+def test_file_that_cannot_be_used_refuses_the_start_in_one_line(
+    option: str, content: str | None, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    if content is not None:
+        file.write_text(content)
+    assert console_command(["--http", "127.0.0.1:0", option, str(file)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"pybroker console: {option} {file}: ")
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_child_of_a_broker_asks_the_port_without_tls_with_the_token_of_its_file() -> None:
+    kafka = [Endpoint("PLAINTEXT", "127.0.0.1", 9092)]
+    plain, encrypted = Endpoint("HTTP", "127.0.0.1", 8092), Endpoint("HTTPS", "127.0.0.1", 8443, "SSL")
+    settings = {"listeners": "PLAINTEXT://127.0.0.1:9092", "pybroker.console": "127.0.0.1:8093"}
+    with_token = config_from_mapping({**settings, "pybroker.http.token.file": "/tokens"}, "test")
+    arguments = console_arguments(with_token, kafka, [encrypted, plain])
+    assert arguments is not None
+    at = arguments.index("--v1")
+    assert arguments[at : at + 4] == ["--v1", "http://127.0.0.1:8092", "--v1-token-file", "/tokens"]
+    alone = console_arguments(config_from_mapping(settings, "test"), kafka, [encrypted])
+    assert alone is not None
+    assert "--v1" not in alone
