@@ -18,9 +18,15 @@ _SUMMED = {
     "size_on_disk_bytes",
     "records",
     "rebalances",
+    "connections",
+    "requests",
+    "bytes_in",
+    "bytes_out",
+    "throttle_ms",
 }
 _TOP_TOPICS = 8
-_LARGEST = {"max_lag", "max_lag_seconds", "seconds_to_catch_up", "last_commit_ms", "generation"}
+_LARGEST = {"max_lag", "max_lag_seconds", "seconds_to_catch_up", "last_commit_ms", "last_seen_ms", "generation"}
+_NAMES_OF_CLIENT = ("client_id", "principal", "software", "host")
 
 
 def overlaid(row: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -82,6 +88,15 @@ def busiest_topics(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         for topic, told in by_topic.items()
     ]
     return sorted(summed, key=lambda row: -(row["rates"].get("bytes_in_per_s") or 0.0))[:_TOP_TOPICS]
+
+
+def clients_of_all(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns a row for each client with the sums over the brokers that it talks to, those with most bytes first."""
+    by_client: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        by_client.setdefault(tuple(row.get(name) for name in _NAMES_OF_CLIENT), []).append(row)
+    summed = [overlaid({}, told) for told in by_client.values()]
+    return sorted(summed, key=lambda row: -(row.get("bytes_in", 0) + row.get("bytes_out", 0)))
 
 
 def cluster_told_by_all(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

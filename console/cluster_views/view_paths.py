@@ -21,7 +21,7 @@ from ..sessions import Session
 from .broker_views import broker_detail, broker_rows, cluster_view
 from .explained_acl import explained_acl
 from .group_views import group_detail
-from .overlay import cluster_told_by_all, overlaid, overlaid_cluster, summed_history
+from .overlay import clients_of_all, cluster_told_by_all, overlaid, overlaid_cluster, summed_history
 from .paging import Paging
 from .setting_views import BROKER, settings_of
 from .topic_list import topic_list
@@ -170,13 +170,16 @@ class _Views:
 
     async def clients(self, request: Request, session: Session) -> Response:
         documents = await self._documents(session, "/v1/clients")
-        items = sorted(_items(documents), key=lambda each: -(each.get("bytes_in", 0) + each.get("bytes_out", 0)))
+        items = clients_of_all(_items(documents))
         connections = sum(each.get("connections", 0) for each in documents)
         return self._reply({"connections": connections, "items": items}, documents, self._console.cli.brokers())
 
     async def slow_requests(self, request: Request, session: Session) -> Response:
         documents = await self._documents(session, "/v1/requests/slow")
         threshold = documents[0].get("threshold_ms") if documents else None
+        for document in documents:
+            for item in document.get("items", ()):
+                item["broker_id"] = document["source"]["broker_id"]
         view = {"threshold_ms": threshold, "items": _newest(documents, 1_000)}
         return self._reply(view, documents, self._console.cli.brokers())
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.console.cluster_views.overlay import cluster_told_by_all, overlaid, overlaid_cluster
+from pybroker.console.cluster_views.overlay import clients_of_all, cluster_told_by_all, overlaid, overlaid_cluster
 
 FIELDS = ("size_bytes", "rebalances", "max_lag", "max_lag_seconds", "state", "other")
 values = st.none() | st.integers(0, 9)
@@ -73,6 +73,17 @@ def test_cluster_needs_no_further_question_when_all_its_brokers_have_told() -> N
     ]
     assert view["top_topics"][0]["history"]["bytes_in_per_s"] == [None, 3.0]
     assert (view["verdict"]["status"], [each["count"] for each in view["verdict"]["problems"]]) == ("warning", [2])
+
+
+def test_client_of_several_brokers_is_one_row_with_the_sums() -> None:
+    names = {"client_id": "reader", "principal": "User:ana", "software": None, "host": "10.0.0.1"}
+    told = [
+        {**names, "requests": 3, "bytes_in": 5, "bytes_out": 0, "last_seen_ms": 9},
+        {**names, "host": "10.0.0.2", "requests": 1, "bytes_in": 6, "bytes_out": 0, "last_seen_ms": 1},
+        {**names, "requests": 4, "bytes_in": 2, "bytes_out": 0, "last_seen_ms": 7},
+    ]
+    summed = {**names, "requests": 7, "bytes_in": 7, "bytes_out": 0, "last_seen_ms": 9}
+    assert clients_of_all(told) == [summed, told[1]]
 
 
 def test_cluster_must_be_asked_for_when_a_broker_has_not_told() -> None:

@@ -68,7 +68,7 @@ def group_row(name: str, number: int) -> Json:
         "coordinator": 1 + number % 3,
         "members": 0 if number % 6 == 4 else 3,
         "verdict": verdict,
-        "verdict_text": None if verdict == "ok" else f"lag grew for {number} commits in a row",
+        "verdict_text": None if verdict == "ok" else f"falls behind (orders-{number} and 5 more)",
         "lag": number * 45_001,
         "max_lag": number * 45_001,
         "max_lag_seconds": number * 13.1,
@@ -423,6 +423,7 @@ class FakeCluster(FakeRecords):
         items = [
             {
                 "time_ms": now_ms() - number * 61_000,
+                "broker_id": 1 + number % 3,
                 "api": "Produce" if number % 3 else "Fetch",
                 "version": 11,
                 "client_id": self.text(number, f"billing-api-{number}"),

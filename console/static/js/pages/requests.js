@@ -30,6 +30,7 @@ const SLOW = [
   { id: "phases", head: "phases", width: "110px", rank: 2, cell: (/** @type {Row} */ row) => html`<${Phases} row=${row} />` },
   { id: "waited", head: "waited for", cell: (/** @type {Row} */ row) => html`<span title=${row.waited_for}>${row.waited_for ?? "–"}</span>` },
   { id: "client", head: "client", width: "190px", rank: 2, by: (/** @type {Row} */ row) => row.client_id, cell: (/** @type {Row} */ row) => html`<span class="mono" title=${`${row.principal} from ${row.host}`}>${row.client_id}</span>` },
+  { id: "broker", head: "broker", num: true, width: "70px", rank: 3, by: (/** @type {Row} */ row) => row.broker_id, cell: (/** @type {Row} */ row) => html`<a href=${to(["brokers", row.broker_id])}>${row.broker_id}</a>` },
   { id: "size", head: "size", num: true, width: "90px", rank: 3, by: (/** @type {Row} */ row) => row.request_bytes, cell: (/** @type {Row} */ row) => bytes(row.request_bytes) },
 ];
 const CLIENTS = [
