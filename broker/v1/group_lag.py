@@ -17,7 +17,7 @@ _TEXTS = {
     Verdict.OK: "keeps up",
     Verdict.CATCHING_UP: "catches up",
     Verdict.FALLING_BEHIND: "falls behind",
-    Verdict.REWOUND: "an offset went back",
+    Verdict.REWOUND: "went back to an earlier offset",
     Verdict.STALLED: "commits the same offset again, while records wait",
     Verdict.STOPPED: "commits nothing, while records wait",
 }

@@ -190,7 +190,9 @@ def test_reader_logs_in_and_sees_and_does_what_its_acls_and_the_console_allow(
 ) -> None:
     (tmp_path / "client.properties").write_text("security.protocol=SASL_PLAINTEXT\n")
     with (
-        ConsoleProcess(servers.secured, "--command-config", str(tmp_path / "client.properties")) as console,
+        ConsoleProcess(
+            f"127.0.0.1:{free_port()},{servers.secured}", "--command-config", str(tmp_path / "client.properties")
+        ) as console,
         watched_page(browser, f"http://127.0.0.1:{console.port}") as watched,
     ):
         page = watched.page

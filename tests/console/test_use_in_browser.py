@@ -175,6 +175,36 @@ def test_chart_can_be_read_as_a_table(watched: WatchedPage) -> None:
     assert cells[1] == "401 K"
 
 
+class OneProblem(FakeCluster):
+    def cluster(self) -> Any:
+        view = super().cluster()
+        problem = view["verdict"]["problems"][0]
+        return {**view, "verdict": {**view["verdict"], "text": problem["text"], "problems": [problem]}}
+
+
+def test_trouble_is_told_once_in_one_sentence(watched: WatchedPage, console: FakeConsole) -> None:
+    console.cluster = cluster = OneProblem(writes=True)
+    watched.go("/groups", "table")
+    watched.page.reload()
+    watched.go("/", "main .note")
+    problem = cluster.cluster()["verdict"]["problems"][0]["text"]
+    assert (watched.page.locator("main .note").text_content() or "").split() == [*problem.split(), "look", "→"]
+    number = next(n for n, name in enumerate(cluster.groups) if cluster.group(name)["group"]["verdict"] == "rewound")
+    watched.go(f"/groups/{cluster.groups[number]}", "main .note")
+    said = (watched.page.locator("main .note").text_content() or "").strip()
+    assert said == f"The group falls behind (orders-{number} and 5 more)."
+
+
+def test_reason_of_a_rebalance_can_be_read_whole_on_a_narrow_window(watched: WatchedPage, console: FakeConsole) -> None:
+    watched.go("/groups/billing", "table[aria-label=Timeline] tbody tr")
+    watched.look(360, "light")
+    reason = watched.page.locator("table[aria-label=Timeline] tbody tr:first-child td:has(.whole)")
+    assert reason.evaluate("(cell) => cell.scrollWidth <= cell.clientWidth")
+    watched.go("/topics/orders", "nav.tabs a")
+    assert watched.page.locator("nav.tabs").evaluate("(tabs) => tabs.scrollWidth <= tabs.clientWidth")
+    watched.look(1280, "light")
+
+
 def test_console_that_is_gone_is_said_and_the_old_view_stays(watched: WatchedPage) -> None:
     watched.go("/topics", "table[aria-label=Topics]")
     watched.page.route("**/api/**", lambda route: route.fulfill(status=502, json={"error": "The cluster is gone."}))

@@ -53,7 +53,8 @@ function Trouble({ data }) {
       ${waits.until_ms && ` It goes on without them at ${clock(waits.until_ms)}.`}<//>`;
   }
   if (!group.verdict || ["ok", "catching_up"].includes(group.verdict)) return null;
-  return html`<${Note} tone=${["stalled", "stopped"].includes(group.verdict) ? "bad" : "warn"} title=${`The group is ${group.verdict.replaceAll("_", " ")}.`}>${group.verdict_text}<//>`;
+  const text = group.verdict_text ?? group.verdict.replaceAll("_", " ");
+  return html`<${Note} tone=${["stalled", "stopped"].includes(group.verdict) ? "bad" : "warn"} title=${`The group ${text}.`} />`;
 }
 
 const OFFSETS = [

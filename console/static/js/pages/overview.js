@@ -20,8 +20,10 @@ function placeOf(problem) {
 function Health({ verdict }) {
   if (!verdict) return null;
   if (verdict.status === "healthy") return html`<p class="healthy"><span class="dot good" aria-hidden="true"></span> Healthy</p>`;
+  const only = verdict.problems.length === 1 ? placeOf(verdict.problems[0]) : null;
   return html`<${Note} tone=${verdict.status === "trouble" ? "bad" : "warn"} title=${verdict.text}>
-    ${verdict.problems.length > 0 && html`<ul class="problems">${verdict.problems.map((/** @type {any} */ problem, /** @type {number} */ index) => {
+    ${only && html`<a href=${only}>look →</a>`}
+    ${verdict.problems.length > 1 && html`<ul class="problems">${verdict.problems.map((/** @type {any} */ problem, /** @type {number} */ index) => {
       const place = placeOf(problem);
       return html`<li key=${index}>${problem.text}${place && html` <a href=${place}>look →</a>`}</li>`;
     })}</ul>`}<//>`;

@@ -14,7 +14,7 @@ function culprit(event) {
 const COLUMNS = [
   { id: "time", head: "time", width: "80px", cell: (/** @type {any} */ row) => html`<time class="mono" title=${dateTime(row.time_ms, true)}>${clock(row.time_ms)}</time>` },
   { id: "generation", head: "generation", num: true, width: "90px", rank: 2, cell: (/** @type {any} */ row) => row.generation ?? "–" },
-  { id: "reason", head: "what happened", cell: (/** @type {any} */ row) => html`<span title=${row.text}>${row.text}${row.times > 1 ? html` <span class="quiet">×${row.times}</span>` : ""}${row.outcome === "interrupted" ? html` <span class="quiet">(interrupted)</span>` : ""}</span>` },
+  { id: "reason", head: "what happened", cell: (/** @type {any} */ row) => html`<span class="whole">${row.text}${row.times > 1 ? html` <span class="quiet">×${row.times}</span>` : ""}${row.outcome === "interrupted" ? html` <span class="quiet">(interrupted)</span>` : ""}</span>` },
   { id: "culprit", head: "by", width: "240px", rank: 2, cell: (/** @type {any} */ row) => html`<span class="mono" title=${row.member_id}>${culprit(row)}</span>` },
   { id: "took", head: "took", num: true, width: "90px", rank: 2, cell: (/** @type {any} */ row) => html`<span class=${row.duration_ms > 30_000 ? "warn" : ""}>${row.duration_ms === null && row.kind === "rebalance" ? "running" : duration(row.duration_ms)}</span>` },
   { id: "waited", head: "waited longest for", width: "230px", rank: 3,
