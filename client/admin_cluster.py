@@ -9,6 +9,7 @@ from ..protocol.codec import Message
 from ..protocol.errors import ErrorCode, error_for
 from ..protocol.messages.find_coordinator import FindCoordinatorRequest
 from ..protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from .client_settings import ClientSettings
 from .cluster import Cluster
 from .connection import Connection
 
@@ -22,6 +23,10 @@ GROUP, TRANSACTION = 0, 1
 
 class AdminCluster(Cluster):
     """Raises KafkaError, ConnectionError, TlsError."""
+
+    @property
+    def settings(self) -> ClientSettings:
+        return self._settings
 
     def metadata(self, topics: Iterable[str] | None = ()) -> MetadataResponse:
         """The brokers and these topics; None: all topics."""

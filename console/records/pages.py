@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from ...base.topic_partition import TopicPartition
 from ...client.asynchronous.cluster import AsyncCluster
+from ...client.fetching.fetches import MAX_PLAIN_BYTES, Fetched, fetch_request, fetched_in
 from ...protocol.errors import KafkaError, error_for
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.record import Record, read_records
-from .fetching import MAX_PLAIN_BYTES, Fetched, fetch_request, fetched_in
 from .masking import Masks
 from .places import Bounds, Place, at_text, bounds_of, offsets_at
 from .record_json import IN_LISTS, record_json

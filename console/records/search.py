@@ -16,12 +16,12 @@ from typing import Any
 from ...base.topic_partition import TopicPartition
 from ...client.asynchronous.cluster import AsyncCluster
 from ...client.asynchronous.connection import AsyncConnection
+from ...client.fetching.fetches import Fetched, fetch_request, fetched_in
 from ...client.record_filter import BatchSearch, Candidate, Query, compile_query
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.record import Record, read_records
 from ..http.event_stream import event
-from .fetching import Fetched, fetch_request, fetched_in
 from .masking import Masks
 from .places import Bounds, at_text
 from .record_json import IN_LISTS, record_json

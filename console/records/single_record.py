@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from ...base.topic_partition import TopicPartition
 from ...client.asynchronous.cluster import AsyncCluster
+from ...client.fetching.fetches import MAX_PLAIN_BYTES, Fetched, fetch_request, fetched_in
 from ...protocol.errors import ErrorCode, error_for
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.record import Record, read_records
 from ..http.replies import HttpProblem
-from .fetching import MAX_PLAIN_BYTES, Fetched, fetch_request, fetched_in
 
 
 class Single(NamedTuple):

@@ -15,13 +15,13 @@ from collections.abc import Callable
 
 from ...base.topic_partition import TopicPartition
 from ...client.asynchronous.cluster import AsyncCluster
+from ...client.fetching.fetches import Fetched, fetch_request, fetched_in
 from ...client.record_filter import Candidate
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.record import Record, read_records
 from ...protocol.sentinels import LATEST
 from ..http.json_text import json_text
-from .fetching import Fetched, fetch_request, fetched_in
 from .masking import Masks
 from .record_json import IN_LISTS, record_json
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...client.fetching.transaction_filter import TransactionFilter
 from ...protocol.errors import CorruptRecordError, InvalidRecordError, UnsupportedCompressionTypeError
 from ...storage.files.files import Files
 from ...storage.segment.segment_reader import SegmentReader, StoredBatch
 from ..columns.batch_decoder import BatchDecoder
 from ..columns.row_buffers import Gathered
-from ..columns.transaction_filter import TransactionFilter
 from ..options.data_loss import DataLoss
 from ..options.log_options import LogOptions
 from .log_segments import SegmentTask

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...client.pace import Pace
 from ...client.target_cluster import TargetCluster
 from ...protocol.records.compression import Codec
 from ...protocol.records.walk import Headers
 from ...protocol.sentinels import EARLIEST
-from ..appending.pace import Pace
 from ..appending.partition_append import RETRY_TIMEOUT_MS, PartitionAppend
 from ..appending.sequenced_batches import BatchGatherer, ProducerIdentity, SequencedBatch
 from ..appending.written_batches import WrittenBatches

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from ...client.client_settings import READ_COMMITTED
 from ...client.cluster import MISSING_MS, Cluster, is_retriable
 from ...client.connection import Connection
+from ...client.fetching.transaction_filter import TransactionFilter
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from ...protocol.records.batch import RecordBatch, iter_batches
 from ...protocol.sentinels import EARLIEST
 from ..columns.batch_decoder import BatchDecoder
 from ..columns.row_buffers import Gathered
-from ..columns.transaction_filter import TransactionFilter
 from ..options.data_loss import DataLoss
 from ..options.kafka_settings import ReaderSettings
 from .offset_ranges import OffsetRange

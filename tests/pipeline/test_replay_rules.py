@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.pipeline.appending.pace import Pace
+from pybroker.client.pace import Pace
 from support.spark.gathered_rows import need_columns
 
 SHORTEST_S = 0.001

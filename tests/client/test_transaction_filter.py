@@ -1,6 +1,6 @@
 """Tests of the filter for readers with read_committed."""
 
-from pybroker.pipeline.columns.transaction_filter import TransactionFilter
+from pybroker.client.fetching.transaction_filter import TransactionFilter
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.protocol.records.record import Record, build_batch

@@ -10,6 +10,7 @@ from typing import Any
 from ...base.topic_partition import TopicPartition
 from ...protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ...protocol.records.batch import RecordBatch, iter_batches
+from ..client_settings import READ_UNCOMMITTED
 
 MAX_PLAIN_BYTES = 256 << 20
 """A batch may decompress to so much: a record of 100 MB must fit."""
@@ -17,12 +18,14 @@ MAX_PLAIN_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A partition's part of a response."""
+    """A partition's part of a response. `aborted`: first offset and producer id of each aborted transaction in it."""
 
     at: TopicPartition
     error_code: int
     high_watermark: int
+    last_stable_offset: int
     log_start: int
+    aborted: tuple[tuple[int, int], ...]
     records: Any
 
     def batches(self) -> list[RecordBatch]:
@@ -31,7 +34,12 @@ class Fetched:
 
 
 def fetch_request(
-    positions: Mapping[TopicPartition, int], *, partition_bytes: int, max_bytes: int, wait_ms: int = 0
+    positions: Mapping[TopicPartition, int],
+    *,
+    partition_bytes: int,
+    max_bytes: int,
+    wait_ms: int = 0,
+    isolation_level: int = READ_UNCOMMITTED,
 ) -> FetchRequest:
     """Asks for records from these offsets on. A batch larger than the limits comes alone, and whole."""
     topics: dict[str, list[FetchPartition]] = defaultdict(list)
@@ -43,6 +51,7 @@ def fetch_request(
         max_wait_ms=wait_ms,
         min_bytes=1,
         max_bytes=max_bytes,
+        isolation_level=isolation_level,
         topics=[FetchTopic(topic=topic, partitions=partitions) for topic, partitions in topics.items()],
     )
 
@@ -54,7 +63,9 @@ def fetched_in(response: Any) -> list[Fetched]:
             TopicPartition(topic.topic, partition.partition_index),
             partition.error_code,
             partition.high_watermark,
+            partition.last_stable_offset,
             partition.log_start_offset,
+            tuple((each.first_offset, each.producer_id) for each in partition.aborted_transactions or ()),
             partition.records,
         )
         for topic in response.responses

@@ -1,0 +1,1 @@
+"""Reads record batches from the leaders of partitions."""

@@ -1,0 +1,187 @@
+"""Reads batches from many partitions, each from an offset to an end or on and on.
+
+**How.** Each leader has one request under way. The next one is sent before the batches of the last are handed out, so
+that the broker works while the caller does. A partition that changes its leader is asked again at the new one.
+
+**Limits.** Memory: one response of `FETCH_BYTES` for each leader, or one batch if that is larger.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ...base.topic_partition import TopicPartition
+from ...protocol.errors import ErrorCode, KafkaError, error_for
+from ...protocol.records.batch import RecordBatch
+from ...protocol.sentinels import EARLIEST, LATEST
+from ..admin_cluster import AdminCluster
+from ..client_settings import READ_COMMITTED
+from ..cluster import is_retriable
+from ..connection import Connection
+from .fetches import Fetched, fetch_request, fetched_in
+from .transaction_filter import TransactionFilter
+
+__all__ = ["NO_END", "Batches", "PartitionReader"]
+
+NO_END = (1 << 63) - 1
+"""As the end of a partition: read on and on."""
+FETCH_BYTES = 8 << 20
+PARTITION_BYTES = 4 << 20
+_WAIT_MS = 500
+_WAIT_BESIDE_OTHERS_MS = 50
+"""How long a leader may hold a request back when others are to be asked too."""
+_SETTLE_S = 5.0
+"""For so long the end of a partition may lie behind the offset that was its end: a new leader catches up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Batches of a partition, without control batches and aborted ones. Records outside `start`…`end` do not count."""
+
+    at: TopicPartition
+    batches: list[RecordBatch]
+    start: int
+    end: int
+
+
+class PartitionReader:
+    """Reads from `starts`; a partition is done at its end. `tell` gets a line about records that no longer exist.
+
+    Attributes:
+        positions: the offset behind what was read, for each partition that is not done.
+    """
+
+    def __init__(
+        self,
+        cluster: AdminCluster,
+        starts: Mapping[TopicPartition, int],
+        ends: Mapping[TopicPartition, int],
+        tell: Callable[[str], None],
+        retry_s: float = 60.0,
+    ) -> None:
+        self._cluster = cluster
+        self._ends = dict(ends)
+        self._tell = tell
+        self._retry_s = retry_s
+        self._is_committed = cluster.settings.isolation_level == READ_COMMITTED
+        self._asked: dict[Connection, tuple[TopicPartition, ...]] = {}
+        self._progress = time.monotonic()
+        self.positions = {at: start for at, start in starts.items() if start < self._ends[at]}
+
+    def batches(self) -> Iterator[Batches]:
+        """Yields what arrives, until all partitions are done. Raises KafkaError, ConnectionError."""
+        while self.positions:
+            yield from self.poll()
+
+    def poll(self) -> list[Batches]:
+        """The next response of each leader, which may be empty. Raises KafkaError, ConnectionError."""
+        try:
+            self._ask()
+            found: list[Batches] = []
+            for connection in list(self._asked):
+                del self._asked[connection]
+                answer = connection.receive()
+                if answer.error_code:
+                    raise error_for(answer.error_code)
+                for fetched in fetched_in(answer):
+                    found += self._taken(fetched)
+                self._ask()
+        except ConnectionError as error:
+            self._start_again(error)
+            return []
+        return found
+
+    def _ask(self) -> None:
+        """Send a request to each leader that has none."""
+        busy = {at for partitions in self._asked.values() for at in partitions}
+        free: dict[Connection, dict[TopicPartition, int]] = defaultdict(dict)
+        leaders = set(self._asked)
+        for at, position in self.positions.items():
+            if at in busy:
+                continue
+            try:
+                connection = self._cluster.leader_connection(at)
+            except KafkaError as error:
+                self._passing(at, error)
+                continue
+            leaders.add(connection)
+            if connection not in self._asked:
+                free[connection][at] = position
+        for connection, positions in free.items():
+            request = fetch_request(
+                positions,
+                partition_bytes=PARTITION_BYTES,
+                max_bytes=FETCH_BYTES,
+                wait_ms=_WAIT_MS if len(leaders) == 1 else _WAIT_BESIDE_OTHERS_MS,
+                isolation_level=self._cluster.settings.isolation_level,
+            )
+            connection.send(request)
+            self._asked[connection] = tuple(positions)
+
+    def _taken(self, fetched: Fetched) -> list[Batches]:
+        at = fetched.at
+        position = self.positions.get(at)
+        if position is None:
+            return []
+        if fetched.error_code:
+            error = error_for(fetched.error_code, f"{at}: {error_for(fetched.error_code)}")
+            if fetched.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                self._skip(at, position)
+            else:
+                self._passing(at, error)
+            return []
+        end = self._ends[at]
+        # The last batch may be cut off; the first may begin before the position.
+        batches = [batch for batch in fetched.batches() if batch.last_offset >= position]
+        if not batches:
+            self._wait_for_end(fetched, position)
+            return []
+        self._progress = time.monotonic()
+        del self.positions[at]  # set again it stands last, so that a full response starves no partition
+        if batches[-1].next_offset < end:
+            self.positions[at] = batches[-1].next_offset
+        hidden = TransactionFilter(fetched.aborted)
+        kept = [
+            batch
+            for batch in batches
+            if not (self._is_committed and hidden.hides(batch))
+            and not batch.is_control
+            and (batch.base_offset < end or batch.magic < 2)
+        ]
+        return [Batches(at, kept, position, end)]
+
+    def _wait_for_end(self, fetched: Fetched, position: int) -> None:
+        """After an empty response: give up an end that the partition does not have any more."""
+        at, end = fetched.at, self._ends[fetched.at]
+        there = fetched.last_stable_offset if self._is_committed else fetched.high_watermark
+        if end != NO_END and there <= position and time.monotonic() - self._progress > _SETTLE_S:
+            self._tell(f"{at}: the partition ends at {there} now, so nothing up to {end} can be read")
+            del self.positions[at]
+
+    def _skip(self, at: TopicPartition, position: int) -> None:
+        start, last = self._cluster.offsets({at: EARLIEST})[at], self._cluster.offsets({at: LATEST})[at]
+        resumed = start if position < start else last
+        self._tell(f"{at}: offset {position} does not exist; reading goes on at {resumed}")
+        del self.positions[at]
+        if resumed < self._ends[at]:
+            self.positions[at] = resumed
+
+    def _passing(self, at: TopicPartition, error: KafkaError) -> None:
+        """Wait before a partition is asked again. Raises the error if that does not help."""
+        if not is_retriable(error) or time.monotonic() - self._progress > self._retry_s:
+            raise error
+        self._cluster.forget_leader(at)
+        time.sleep(self._cluster.settings.retry_backoff_ms / 1000)
+
+    def _start_again(self, error: ConnectionError) -> None:
+        if time.monotonic() - self._progress > self._retry_s:
+            raise error
+        for connection in self._asked:
+            connection.close()
+        self._asked.clear()
+        for at in self.positions:
+            self._cluster.forget_leader(at)
+        time.sleep(self._cluster.settings.retry_backoff_ms / 1000)
