@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from ...protocol.errors import InvalidRecordError
 from ...protocol.records.batch import RecordBatch, TimestampType
 from ...protocol.records.record import Record, plain_payload, read_records
+from ...protocol.records.value_split import leading
 from ...protocol.records.varint import read_size
 from ...protocol.records.walk import walk_records
 from .conditions import Candidate, compile_query
@@ -74,7 +75,7 @@ def _records_at(batch: RecordBatch, payload: bytes, spots: list[int]) -> Iterato
     if len(spots) > batch.record_count // _FEW + 1:
         yield from walk_records(payload, batch.record_count, batch.base_offset, *bounds)
         return
-    position, next_spot, end = 0, 0, len(payload)
+    position, next_spot, end, stride = 0, 0, len(payload), 0
     try:
         while position < end and next_spot < len(spots):
             size, begins = read_size(payload, position)
@@ -85,6 +86,18 @@ def _records_at(batch: RecordBatch, payload: bytes, spots: list[int]) -> Iterato
                 yield from walk_records(payload[position:ends], 1, batch.base_offset, *bounds)
                 while next_spot < len(spots) and spots[next_spot] < ends:
                     next_spot += 1
+            elif ends - position == stride:
+                ends += stride * _neighbours(payload, position, begins, stride, spots[next_spot])
+            else:
+                stride = ends - position
             position = ends
     except IndexError:
         raise InvalidRecordError(f"Batch ends inside a record, after {end} bytes") from None
+
+
+def _neighbours(payload: bytes, position: int, begins: int, stride: int, spot: int) -> int:
+    """How many records of the same size follow the record at `position`, whose size ends at `begins`, before `spot`."""
+    count = (spot - position) // stride - 1
+    for place in range(position, begins):
+        count = leading(payload, place + stride, stride, count, payload[place : place + 1])
+    return count
