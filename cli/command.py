@@ -53,17 +53,17 @@ def verb_parser(noun: Noun, verb: Verb) -> CommandParser:
     verb.arguments(parser)
     if verb.changes:
         parser.add_argument("--dry-run", action="store_true", help="say what would change, and change nothing")
-    add_output_options(parser)
+    add_output_options(parser, has_forms=not verb.prints_itself)
     add_connection_options(parser)
     return parser
 
 
-def add_output_options(parser: CommandParser) -> None:
-    """Add the options of what is printed, and how."""
+def add_output_options(parser: CommandParser, *, has_forms: bool = True) -> None:
+    """Add the options of what is printed, and how. Without forms there is no ``-o``."""
     group = parser.add_argument_group("output")
-    group.add_argument(
-        "-o", "--output", metavar="FORM", choices=FORMS, default="table", help=f"{', '.join(FORMS)} (%(default)s)"
-    )
+    parser.set_defaults(output=FORMS[0])
+    if has_forms:
+        group.add_argument("-o", "--output", metavar="FORM", choices=FORMS, help=f"{', '.join(FORMS)} (%(default)s)")
     group.add_argument("-q", "--quiet", action="store_true", help="no words on standard error")
 
 

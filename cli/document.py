@@ -47,7 +47,7 @@ def commands_page() -> str:
     parts = [_INTRODUCTION, "## Options of every command\n", *_table(shared, set())]
     parts += ["", "## Exit codes\n", "| code | meaning |", "|---:|---|"]
     parts += [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
-    known = {action.dest for action in shared._actions}
+    known = {tuple(action.option_strings) for action in shared._actions}
     for noun in (lazy.load() for lazy in NOUNS.values()):
         parts += ["", f"## pybroker {noun.name}\n", noun.summary]
         for verb in noun.verbs:
@@ -55,7 +55,7 @@ def commands_page() -> str:
     return "\n".join(parts) + "\n"
 
 
-def _verb(noun: Noun, verb: Verb, known: set[str]) -> Iterator[str]:
+def _verb(noun: Noun, verb: Verb, known: set[tuple[str, ...]]) -> Iterator[str]:
     """The part of a verb. ``known``: the options that the page describes once for all."""
     parser = verb_parser(noun, verb)
     if verb.name:
@@ -71,8 +71,10 @@ def _printed(verb: Verb) -> str:
     return "" if verb.row is None else f" `-o json` prints an array of `{verb.row.__name__}`."
 
 
-def _table(parser: CommandParser, known: set[str]) -> Iterator[str]:
-    actions = [action for action in parser._actions if action.dest not in known | {"help"} and action.help]
+def _table(parser: CommandParser, known: set[tuple[str, ...]]) -> Iterator[str]:
+    actions = [
+        action for action in parser._actions if action.dest != "help" and tuple(action.option_strings) not in known
+    ]
     if not actions:
         return
     yield "| argument | meaning |"

@@ -27,6 +27,12 @@ def _groups() -> Noun:
     return GROUPS
 
 
+def _consume() -> Noun:
+    from .consume.noun import CONSUME
+
+    return CONSUME
+
+
 def _topics() -> Noun:
     from .topics.noun import TOPICS
 
@@ -35,5 +41,6 @@ def _topics() -> Noun:
 
 NOUNS: Mapping[str, LazyNoun] = {
     "groups": LazyNoun("show groups, their offsets and lag, and change them", _groups),
+    "consume": LazyNoun("print the records of topics", _consume),
     "topics": LazyNoun("list, create, change and delete topics", _topics),
 }

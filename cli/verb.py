@@ -30,6 +30,7 @@ class Verb:
         run: does the work, returns the exit code. It raises CommandError, KafkaError, ConnectionError, TimeoutError.
         changes: whether it changes something, so that it takes ``--dry-run``.
         row: the view that ``-o json`` prints an array of; None: the verb prints something else.
+        prints_itself: whether it has forms of its own, so that it does not take ``-o``.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Verb:
     run: Callable[[Call], int]
     changes: bool = False
     row: type | None = None
+    prints_itself: bool = False
 
 
 @dataclass(frozen=True, slots=True)

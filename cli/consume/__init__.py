@@ -1,0 +1,1 @@
+"""``pybroker consume``: prints the records of topics."""

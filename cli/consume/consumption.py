@@ -1,0 +1,80 @@
+"""Reads batches, selects records, and prints them until there are enough."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TypeVar
+
+from ...client.fetching.fetches import MAX_PLAIN_BYTES
+from ...client.fetching.partition_reader import Batches
+from ...client.pace import Pace
+from ...client.record_filter.batch_search import BatchSearch
+from ...protocol.errors import CorruptRecordError
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.record import Record, plain_payload, read_records
+from ...protocol.records.value_split import split_values
+from .forms import Printer
+
+__all__ = ["Consumption"]
+
+T = TypeVar("T")
+_PARTS_A_SECOND = 10
+
+
+class Consumption:
+    """Prints at most `limit` records (None: no limit), those that `search` finds, at most `rate` a second."""
+
+    def __init__(self, printer: Printer, *, limit: int | None, search: BatchSearch | None, rate: float | None) -> None:
+        self._printer = printer
+        self._left = limit
+        self._search = search
+        self._pace = Pace(rate)
+        self._at_once = None if rate is None else max(1, int(rate / _PARTS_A_SECOND))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many records were printed as are wanted."""
+        return self._left == 0
+
+    def take(self, found: Batches) -> None:
+        """Print the records of batches. Raises KafkaError for a broken batch."""
+        for batch in found.batches:
+            if self.is_full:
+                break
+            if not batch.is_valid_crc():
+                raise CorruptRecordError(
+                    f"{found.at}: the checksum of the batch at offset {batch.base_offset} is wrong"
+                )
+            if self._search is None and self._printer.takes_values and _is_whole(batch, found):
+                values = split_values(plain_payload(batch, MAX_PLAIN_BYTES), batch.record_count)
+                for part in self._parts(values):
+                    self._printer.print_values(part)
+            else:
+                for records in self._parts(islice(self._records(batch, found), self._left)):
+                    self._printer.print_records(found.at, records)
+        self._printer.flush()
+
+    def _records(self, batch: RecordBatch, found: Batches) -> Iterator[Record]:
+        if self._search is None:
+            records = read_records(batch, MAX_PLAIN_BYTES)
+        else:
+            records = self._search.records(batch, found.at.partition, MAX_PLAIN_BYTES)
+        return (record for record in records if found.start <= record.offset < found.end)
+
+    def _parts(self, items: Iterable[T]) -> Iterator[list[T]]:
+        """Yields as many items as are still wanted, in lists that the rate allows."""
+        rest = items if isinstance(items, list) else list(items)
+        if self._left is not None:
+            rest = rest[: self._left]
+            self._left -= len(rest)
+        if self._at_once is None:
+            yield rest
+            return
+        for begin in range(0, len(rest), self._at_once):
+            part = rest[begin : begin + self._at_once]
+            self._pace.wait_for(len(part))
+            yield part
+            self._printer.flush()
+
+
+def _is_whole(batch: RecordBatch, found: Batches) -> bool:
+    return batch.magic >= 2 and found.start <= batch.base_offset and batch.last_offset < found.end

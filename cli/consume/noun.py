@@ -1,0 +1,103 @@
+"""``pybroker consume TOPIC``: its arguments, and how they become a run."""
+
+import argparse
+import sys
+
+from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
+from ...client.fetching.partition_reader import PartitionReader
+from ...client.record_filter import BatchSearch, QueryError, parse_query
+from ..exit_codes import DONE
+from ..verb import Call, Noun, Verb
+from .consumption import Consumption
+from .forms import FORMS, Printer, chosen_form
+from .places import chosen_partitions, ends_of, parse_start, parse_until, starts_of
+
+__all__ = ["CONSUME"]
+
+_SUMMARY = "prints the records of topics"
+_RETRY_S = 60.0
+
+
+def _arguments(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("topics", metavar="TOPIC[:P[-P]]", nargs="+", help="a topic, one of its partitions, or a range of them")
+    add(
+        "-o",
+        "--offset",
+        metavar="PLACE",
+        default="start",
+        help="start, end, 500, -10 (the last 10), @TIME, @-15m (%(default)s)",
+    )
+    add("--until", metavar="PLACE", help="end, +10 (so many offsets further), @TIME; without it reading goes on and on")
+    add("--follow", action="store_true", help="go on and on, as without --until")
+    add("-n", "--count", metavar="N", type=_count, help="stop after so many records")
+    add("-f", "--format-string", metavar="TEXT", help=r"as in kcat, such as '%%t %%p %%o %%T %%k %%v %%h\n'")
+    add(
+        "--format",
+        metavar="FORM",
+        choices=FORMS,
+        default="value",
+        help=f"{', '.join(FORMS)} (%(default)s: one value a line)",
+    )
+    add("--headers", action="store_true", help="put the headers and a tab in front of each value")
+    add("--filter", metavar="QUERY", help="records that match, such as 'status:failed user.id=42 offset>=100'")
+    add("--rate", metavar="N", type=_rate, help="at most so many records a second")
+    add(
+        "--read-committed",
+        dest="settings",
+        action="append_const",
+        const="isolation.level=read_committed",
+        default=[],
+        help="leave out records of transactions that are open or aborted",
+    )
+
+
+def _run(call: Call) -> int:
+    options = call.options
+    if options.follow and options.until is not None:
+        raise CommandError("--follow and --until exclude each other", BAD_INPUT)
+    start = parse_start(options.offset)
+    until = None if options.until is None else parse_until(options.until)
+    is_terminal = sys.stdout.isatty() and options.format != "raw"
+    form = chosen_form(options.format, options.format_string, with_headers=options.headers, is_terminal=is_terminal)
+    printer = Printer(form, sys.stdout.buffer)
+    consumption = Consumption(printer, limit=options.count, search=_search(options.filter), rate=options.rate)
+    partitions = chosen_partitions(call.cluster, options.topics)
+    starts = starts_of(call.cluster, partitions, start)
+    reader = PartitionReader(
+        call.cluster, starts, ends_of(call.cluster, starts, until), call.output.say, max(_RETRY_S, options.timeout)
+    )
+    try:
+        for found in reader.batches():
+            consumption.take(found)
+            if consumption.is_full:
+                break
+    finally:
+        printer.end()
+    return DONE
+
+
+def _search(query: str | None) -> BatchSearch | None:
+    if query is None:
+        return None
+    try:
+        return BatchSearch(parse_query(query))
+    except QueryError as error:
+        raise CommandError(f"--filter: {error} (at character {error.at + 1})", BAD_INPUT) from None
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+def _rate(text: str) -> float:
+    rate = float(text)
+    if not 0 < rate < 1e12:
+        raise argparse.ArgumentTypeError("must be above 0")
+    return rate
+
+
+CONSUME = Noun("consume", f"{_SUMMARY.capitalize()}.", (Verb("", _SUMMARY, _arguments, _run, prints_itself=True),))

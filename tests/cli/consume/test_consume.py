@@ -1,0 +1,149 @@
+"""Tests of ``pybroker consume``."""
+
+import json
+import os
+import pty
+
+import pytest
+from confluent_kafka import Producer
+from pybroker.base.command_parser import CommandError
+from pybroker.cli.consume.places import Place, parse_start, parse_until
+from support.clients.commands import Pybroker
+
+START_MS = 1_700_000_000_000
+
+
+@pytest.fixture
+def filled(pybroker: Pybroker, servers: str, topic: str) -> str:
+    """A topic of two partitions with v0 … v3 and v4 … v7, a second apart."""
+    pybroker("topics", "create", topic, "-p", "2")
+    producer = Producer({"bootstrap.servers": servers})
+    for number in range(8):
+        producer.produce(
+            topic,
+            f"v{number}",
+            f"k{number}",
+            partition=number // 4,
+            timestamp=START_MS + number % 4 * 1_000,
+            headers={"n": str(number)},
+        )
+    assert producer.flush() == 0
+    return topic
+
+
+def consumed(pybroker: Pybroker, *arguments: str) -> list[str]:
+    ran = pybroker("consume", *arguments)
+    assert (ran.code, ran.err) == (0, "")
+    return ran.out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("partitions", "arguments", "values"),
+    [
+        ("", (), "01234567"),
+        (":1", (), "4567"),
+        (":0-1", ("-o", "-1"), "37"),
+        ("", ("-o", "2"), "2367"),
+        ("", ("-o", "end"), ""),
+        ("", ("-o", "99"), ""),
+        ("", ("-o", f"@{START_MS + 1_001}"), "2367"),
+        ("", ("--until", "+1"), "04"),
+        ("", ("-o", "1", "--until", "+2"), "1256"),
+        ("", ("--until", f"@{START_MS + 1_000}"), "04"),
+        ("", ("--until", "@2033-01-01"), "01234567"),
+        (":0", ("-n", "3"), "012"),
+        (":0", ("-n", "2", "--rate", "1e6"), "01"),
+        ("", ("--filter", "v2 or key=k7"), "27"),
+        ("", ("--filter", "offset>=3"), "37"),
+        (":1", ("--filter", "v", "-n", "2"), "45"),
+    ],
+)
+def test_chosen_values_are_printed(
+    pybroker: Pybroker, filled: str, partitions: str, arguments: tuple[str, ...], values: str
+) -> None:
+    until = () if "--until" in arguments else ("--until", "end")
+    printed = consumed(pybroker, f"{filled}{partitions}", *until, *arguments)
+    assert sorted(printed) == [f"v{number}" for number in values]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("-f", "%t %p %o %T %k %v %s %h %K %V %%\\x21\\n"), "{t} 0 1 1700000001000 k1 v1 v1 n=1 2 2 %!"),
+        (("--headers",), "n=1\tv1"),
+        (("--format", "hex"), "7631"),
+        (("--format", "base64"), "djE="),
+        (("--format", "raw"), "v1"),
+    ],
+)
+def test_forms(pybroker: Pybroker, filled: str, arguments: tuple[str, ...], line: str) -> None:
+    assert consumed(pybroker, f"{filled}:0", "-o", "1", "-n", "1", *arguments) == [line.format(t=filled)]
+
+
+def test_json_is_one_array_and_jsonl_one_object_a_line(pybroker: Pybroker, filled: str) -> None:
+    lines = consumed(pybroker, filled, "--until", "end", "--format", "jsonl")
+    array = consumed(pybroker, filled, "--until", "end", "--format", "json")
+    assert json.loads("".join(array)) == [json.loads(line) for line in lines]
+    assert json.loads(lines[0]) | {"partition": 0, "offset": 0} == {
+        "topic": filled,
+        "partition": 0,
+        "offset": 0,
+        "timestamp_ms": START_MS,
+        "key": "k0" if "k0" in lines[0] else "k4",
+        "value": "v0" if "k0" in lines[0] else "v4",
+        "headers": [{"name": "n", "value": "0" if "k0" in lines[0] else "4"}],
+    }
+    assert consumed(pybroker, filled, "-o", "end", "--until", "end", "--format", "json") == ["[]"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "reason"),
+    [
+        (("{t}:7",), 3, "no partitions 7-7; last: 1"),
+        (("{t}:1-0",), 3, "no partitions 1-0; last: 1"),
+        (("{t}:x",), 2, "must be TOPIC, TOPIC:PARTITION or TOPIC:FIRST-LAST"),
+        (("{t}", "-o", "soon"), 2, "must be start, end"),
+        (("{t}", "--until", "start"), 2, "must be end, +10"),
+        (("{t}", "--until", "end", "--follow"), 2, "exclude each other"),
+        (("{t}", "-f", "%z"), 2, "%z is not one of %t"),
+        (("{t}", "--filter", "("), 2, "--filter: "),
+        (("{t}", "-n", "0"), 2, "must be 1 or more"),
+        (("{t}x", "--until", "end"), 3, "does not exist; did you mean"),
+    ],
+)
+def test_wrong_argument_gives_one_line(
+    pybroker: Pybroker, filled: str, arguments: tuple[str, ...], code: int, reason: str
+) -> None:
+    ran = pybroker("consume", *(each.format(t=filled) for each in arguments))
+    assert (ran.code, ran.out) == (code, "")
+    assert reason in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_places_are_read() -> None:
+    assert parse_start("-12") == Place("last", 12)
+    assert parse_start("@2026-11-25T08:00") == Place("time", 1_795_593_600_000)
+    assert parse_start("@-1h").number < parse_start("@-1m").number
+    assert parse_until("+3") == Place("further", 3)
+    with pytest.raises(CommandError):
+        parse_start("-")
+
+
+def test_control_characters_of_a_record_do_not_reach_a_terminal(
+    pybroker: Pybroker, servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pybroker("topics", "create", topic)
+    producer = Producer({"bootstrap.servers": servers})
+    producer.produce(topic, b"\x1b]0;owned\x07\xff\nx", headers={"\x1b[2J": b"\x1b[A"})
+    assert producer.flush() == 0
+    ours, terminal = pty.openpty()
+    with os.fdopen(terminal, "w") as screen:
+        monkeypatch.setattr("sys.stdout", screen)
+        forms: tuple[tuple[str, ...], ...] = ((), ("--headers",), ("-f", "%k %v %h\n"), ("--format", "jsonl"))
+        for arguments in forms:
+            pybroker("consume", topic, "--until", "end", *arguments)
+        shown = os.read(ours, 9_999)
+    os.close(ours)
+    assert shown.count(b"owned") == 3
+    assert shown.replace(b"\r\n", b"").isascii()
+    assert b"".join(shown.split(b"\r\n")).decode().replace("\t", "").isprintable()
