@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ...base.command_parser import BAD_INPUT, FAILED, CommandError
 from ...base.printable import printable
+from ...cli.kafka_scripts.scripts import SCRIPTS
 from ...cli.nouns import NOUNS
 from ...config.config_error import ConfigError
 from ..start_error import StartError
@@ -126,6 +127,8 @@ def _run(arguments: Sequence[str], run: Serve | None) -> int:
     name = arguments[0] if arguments else ""
     if name in NOUNS:
         return _run_noun(name, arguments[1:])
+    if name in SCRIPTS:
+        return SCRIPTS[name](arguments[1:])
     if name in _COMMANDS:
         return _COMMANDS[name].run(arguments[1:])
     from .serve_command import serve_command

@@ -1,0 +1,62 @@
+"""Parses arguments as Kafka's scripts do (jopt-simple), with the same first line of an error, and exit code 1."""
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import NoReturn
+
+__all__ = ["ScriptParser", "UsageError"]
+
+VERSION = "3.9.1"
+"""The version of Apache Kafka whose scripts these are like."""
+_NO_VALUE = re.compile(r"argument --([\w-]+): expected (?:one|at least one) argument")
+
+
+class UsageError(Exception):
+    """Why the arguments are refused. The help follows it."""
+
+
+class ScriptParser(argparse.ArgumentParser):
+    """Options begin with two dashes and may be abbreviated."""
+
+    def __init__(self, script: str, description: str) -> None:
+        super().__init__(prog=f"{script}.sh", description=description, add_help=False)
+        self.add_argument("--help", action="store_true", help="Print usage information.")
+        self.add_argument("--version", action="store_true", help="Display Kafka version.")
+
+    def error(self, message: str) -> NoReturn:
+        missing = _NO_VALUE.match(message)
+        raise UsageError(f"Option {missing[1]} requires an argument" if missing else message)
+
+    def parsed(self, arguments: Sequence[str]) -> argparse.Namespace | None:
+        """The options. None after the help or the version was printed. Raises UsageError."""
+        options, unknown = self.parse_known_args(arguments)
+        if unknown:
+            name = unknown[0].partition("=")[0].lstrip("-")
+            raise UsageError(f"{name} is not a recognized option" if unknown[0].startswith("-") else unknown[0])
+        if options.help:
+            raise UsageError(str(self.description))
+        if options.version:
+            sys.stdout.write(f"{VERSION}\n")
+            return None
+        return options
+
+    def refuse(self, reason: UsageError) -> int:
+        """Print why the arguments are refused, and the help; returns the exit code."""
+        sys.stderr.write(f"{reason}\n{self.format_help()}")
+        return 1
+
+
+def check_required(options: argparse.Namespace, names: Iterable[str]) -> None:
+    """Raises UsageError for the first of these options that is missing."""
+    for name in names:
+        if getattr(options, name.replace("-", "_")) is None:
+            raise UsageError(f'Missing required argument "[{name}]"')
+
+
+def check_together(options: argparse.Namespace, action: str, forbidden: Iterable[str]) -> None:
+    """Raises UsageError for an option that the action does not take."""
+    for name in forbidden:
+        if getattr(options, name.replace("-", "_")) not in (None, False, []):
+            raise UsageError(f'Option "[{name}]" can\'t be used with option "[{action}]"')

@@ -1,0 +1,62 @@
+"""Scripts with Kafka's names print what the scripts of Apache Kafka 3.9.1 printed, and exit with the same code.
+
+The recorded lines ran one after another on one broker. With ``--long`` Kafka's scripts run again beside ours.
+"""
+
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pybroker.broker.commands.command_line import main
+from support.processes.broker_process import BrokerProcess
+from support.processes.java import java_command
+
+RECORDED = Path(__file__).parents[2] / "reference" / "kafka-scripts"
+CLASSES = {"kafka-topics": "org.apache.kafka.tools.TopicCommand"}
+SETTINGS = {"broker.id": "0", "auto.create.topics.enable": "false"}
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
+    with BrokerProcess(tmp_path, SETTINGS) as broker:
+        yield broker
+
+
+def arguments_of(line: str, servers: str) -> list[str]:
+    """The arguments of a recorded line, with the address of a broker."""
+    _, *arguments = shlex.split(line)
+    return ["--bootstrap-server", servers, *arguments] if arguments and arguments != ["--version"] else arguments
+
+
+def comparable(stdout: str) -> str:
+    """Without topic ids; Kafka's script describes topics in the order of a hash table, so blocks of them are sorted."""
+    text = re.sub(r"TopicId: \S{22}", "TopicId: <id>", stdout)
+    if "\tPartition: " in text and not text.startswith("\t"):
+        return "".join(sorted(re.findall(r"^Topic: .*\n(?:\t.*\n)*", text, re.MULTILINE)))
+    return "".join(sorted(text.splitlines(keepends=True))) if text.startswith("\t") else text
+
+
+@pytest.mark.parametrize("script", CLASSES)
+def test_script_prints_what_kafkas_script_printed(
+    script: str, own_broker: BrokerProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for recorded in json.loads((RECORDED / f"{script}.json").read_text()):
+        code = main([script, *arguments_of(recorded["line"], own_broker.bootstrap_servers)])
+        printed = capsys.readouterr()
+        assert (recorded["line"], comparable(printed.out)) == (recorded["line"], comparable(recorded["stdout"]))
+        assert (recorded["line"], code) == (recorded["line"], recorded["code"])
+        assert (recorded["line"], printed.err.partition("\n")[0]) == (recorded["line"], recorded["stderr"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("script", CLASSES)
+def test_recorded_lines_are_what_kafkas_script_prints(script: str, own_broker: BrokerProcess) -> None:
+    for recorded in json.loads((RECORDED / f"{script}.json").read_text()):
+        arguments = arguments_of(recorded["line"], own_broker.bootstrap_servers)
+        done = subprocess.run(java_command(CLASSES[script], *arguments), capture_output=True, text=True, check=False)
+        assert (recorded["line"], comparable(done.stdout)) == (recorded["line"], comparable(recorded["stdout"]))
+        assert (recorded["line"], done.returncode) == (recorded["line"], recorded["code"])
