@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from pybroker.cli.kafka_scripts.scripts import SCRIPTS
 from support.processes.container_process import ContainerProcess
 from support.source_tree import PACKAGES
 from support.time.patience import await_answer
@@ -98,6 +99,20 @@ def test_image_holds_the_package_and_no_installer(image: Path) -> None:
         Path("__init__.py"),
         Path("__main__.py"),
     }
+
+
+def test_image_has_each_script_under_the_path_of_kafkas_image(image: Path) -> None:
+    scripts = image / "opt/kafka/bin"
+    assert {path.name for path in scripts.iterdir()} == {f"{name}.sh" for name in SCRIPTS}
+    for path in scripts.iterdir():
+        shown = subprocess.run(
+            [path, "--version"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONPATH": sysconfig.get_path("purelib")},
+        )
+        assert shown.stdout == "3.9.1\n"
 
 
 def test_any_user_in_group_root_can_write_the_brokers_directories(image: Path) -> None:
