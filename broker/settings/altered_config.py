@@ -100,17 +100,22 @@ class AlteredConfig:
         self._settings_limit = settings_limit
         self._caught_up = caught_up
 
-    def check_resource(self, resource_type: int, name: str) -> None:
-        """Raises InvalidRequestError for a resource that this broker has no settings of, whatever the client may do."""
+    def check_resource(self, resource_type: int, name: str, *, is_replaced: bool) -> None:
+        """Raises InvalidRequestError for a resource that this broker has no settings of, whatever the client may do.
+
+        ``is_replaced``: all settings at once, which loggers do not support.
+        """
         if resource_type == ResourceType.BROKER and name:
             self._require_this_broker(name)
         elif resource_type == ResourceType.CLIENT_METRICS:
             raise InvalidRequestError("Subscriptions of client metrics are served in KRaft mode only.")
+        elif is_replaced and resource_type == ResourceType.BROKER_LOGGER:
+            raise InvalidRequestError("Levels of loggers are altered by IncrementalAlterConfigs only.")
         elif resource_type not in (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.BROKER_LOGGER):
             raise InvalidRequestError(f"Settings of resources of type {resource_type} cannot be altered.")
 
     async def replace(self, resource_type: int, name: str, settings: Mapping[str, str], *, validate_only: bool) -> None:
-        """Replace all settings of a resource. Levels of loggers cannot be replaced this way."""
+        """Replace all settings of a resource that `check_resource` accepts."""
         await self._change(resource_type, name, lambda _stored: settings, list(settings), validate_only=validate_only)
 
     async def alter(

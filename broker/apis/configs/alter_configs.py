@@ -26,7 +26,7 @@ class AlterConfigs:
     async def __call__(self, context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
         async def replace(resource: AlterConfigsResource) -> None:
             check_entries((config.name, config.value) for config in resource.configs)
-            self._configs.check_resource(resource.resource_type, resource.resource_name)
+            self._configs.check_resource(resource.resource_type, resource.resource_name, is_replaced=True)
             require_right(context, AclOperation.ALTER_CONFIGS, resource)
             settings = {config.name: config.value for config in resource.configs if config.value is not None}
             await self._configs.replace(

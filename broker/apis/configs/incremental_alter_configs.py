@@ -30,7 +30,7 @@ class IncrementalAlterConfigs:
                 (config.name, "" if config.config_operation == OperationType.DELETE else config.value)
                 for config in resource.configs
             )
-            self._configs.check_resource(resource.resource_type, resource.resource_name)
+            self._configs.check_resource(resource.resource_type, resource.resource_name, is_replaced=False)
             require_right(context, AclOperation.ALTER_CONFIGS, resource)
             operations = [Operation(config.name, config.config_operation, config.value) for config in resource.configs]
             await self._configs.alter(
