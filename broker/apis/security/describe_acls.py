@@ -6,7 +6,6 @@ v1 patterns by prefix (KIP-290); v0 knows literal patterns only Â· v2 flexible Â
 from collections.abc import Sequence
 
 from ....base.acls import AclEntry, AclOperation, ResourcePattern
-from ....base.yielding import with_yields
 from ....protocol.messages.describe_acls import (
     AclDescription,
     DescribeAclsRequest,
@@ -14,6 +13,7 @@ from ....protocol.messages.describe_acls import (
     DescribeAclsResponse,
 )
 from ...requests.context import RequestContext
+from ...requests.encoded_in_turns import EncodedInTurns
 from ...security.acl.acl_administration import AclAdministration
 from .acl_messages import check_codes, wanted_acls
 
@@ -26,14 +26,22 @@ class DescribeAcls:
     def __init__(self, administration: AclAdministration) -> None:
         self._administration = administration
 
-    async def __call__(self, context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
+    async def __call__(
+        self, context: RequestContext, request: DescribeAclsRequest
+    ) -> EncodedInTurns[DescribeAclsResource]:
         check_codes(
             request.resource_type_filter, request.pattern_type_filter, request.operation, request.permission_type
         )
         context.require_on_cluster(AclOperation.DESCRIBE)
         found = await self._administration.find(wanted_acls(request))
-        resources = [_resource(pattern, entries) async for pattern, entries in with_yields(found.items())]
-        return DescribeAclsResponse(resources=resources)
+        response = EncodedInTurns(_response, context.api_version)
+        for pattern, entries in found.items():
+            await response.add(_resource(pattern, entries), len(entries))
+        return response
+
+
+def _response(throttle_time_ms: int, resources: list[DescribeAclsResource]) -> DescribeAclsResponse:
+    return DescribeAclsResponse(throttle_time_ms=throttle_time_ms, resources=resources)
 
 
 def _resource(pattern: ResourcePattern, entries: Sequence[AclEntry]) -> DescribeAclsResource:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.network.request import ConnectionInfo
-from pybroker.broker.requests.context import Authorizer, RequestContext
+from pybroker.broker.requests.context import Authorizer, EncodedResponse, RequestContext
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.codec import Message, decode, encode
 from support.clients.group_clients import NO_DELAY
@@ -36,6 +36,10 @@ async def call(handler: Callable[[RequestContext, Any], Any], version: int, requ
     received = decode(type(request), encode(request, version), version)
     answer = handler(context(version, **fields), received)
     response = await answer if isinstance(answer, Awaitable) else answer
+    if isinstance(response, EncodedResponse):
+        key = type(request).MESSAGE.api_key
+        assert key is not None
+        return decode(API_SPECS[ApiKey(key)].response_type(), response.encode_body(throttle_time_ms=0), version)
     return decode(type(response), encode(response, version), version)
 
 
