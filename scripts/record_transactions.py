@@ -33,9 +33,9 @@ from interop.side_by_side.transaction_stage import (  # noqa: E402
     add_partitions,
     init_producer_id,
 )
+from pybroker.base.coordinator_partition import partition_for_key  # noqa: E402
 from pybroker.base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC  # noqa: E402
 from pybroker.base.topic_partition import TopicPartition  # noqa: E402
-from pybroker.broker.coordinator.partitioning import partition_for_key  # noqa: E402
 from pybroker.broker.coordinator.transaction.picture import (  # noqa: E402
     MAX_PRODUCER_EPOCH,
     ProducerIdentity,

@@ -10,12 +10,13 @@ that transaction. An offset below the log start counts from the log start: the r
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from ...base.lag_verdicts import Verdict, judge, worst
 from ...base.topic_partition import TopicPartition
 from ..coordinator.group.group import Group
 from ..coordinator.group.offsets import CommitRecord
+from .commit_trend import trend_of
 from .partition_ends import PartitionEnds
 from .unread_times import UnreadTimes
-from .verdicts import Verdict, judge, trend_of, worst
 
 __all__ = ["GroupLag", "GroupLags", "PartitionLag"]
 

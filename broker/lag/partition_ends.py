@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from ...base.lag_verdicts import UNKNOWN_END
 from ...base.topic_partition import TopicPartition
 from ...replication.partition.hosted_partition import HostedPartition
 from ...replication.partition.partition import Follower
 from ...replication.partition_set import PartitionSet
 from ...storage.log.log import Log
-from ..coordinator.group.commit_history import UNKNOWN_END
 from .end_ring import EndRing
 
 __all__ = ["OtherLeaders", "PartitionEnd", "PartitionEnds"]

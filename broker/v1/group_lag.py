@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ...base.lag_verdicts import Verdict
 from ...base.topic_partition import TopicPartition
 from ..coordinator.group.group import Group
 from ..lag.group_lags import PartitionLag
-from ..lag.verdicts import Verdict
 from .known_state import KnownState
 from .slices import in_slices
 from .words import duration_text

@@ -9,9 +9,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ...base.lag_verdicts import Verdict
 from ..coordinator.group.group import Group
 from ..coordinator.group.states import GroupState
-from ..lag.verdicts import Verdict
 from .group_lag import ShownLag, lag_of
 from .known_state import KnownState
 from .slices import in_slices

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
+from pybroker.base.coordinator_partition import partition_for_key
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.coordinator.partitioning import partition_for_key
 from pybroker.controller.topics import topic_growth
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.create_partitions import (

@@ -6,9 +6,9 @@ import pytest
 from interop.side_by_side.conversation import Conversation
 from interop.side_by_side.requests import produce
 from interop.side_by_side.transaction_stage import DATA, PARTITIONS, SETTINGS, Stage, Subject, end_txn
+from pybroker.base.coordinator_partition import partition_for_key
 from pybroker.base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.coordinator.partitioning import partition_for_key
 from pybroker.broker.coordinator.transaction.picture import ProducerIdentity, TransactionPicture
 from pybroker.broker.coordinator.transaction.records import encode_key, encode_value
 from pybroker.broker.coordinator.transaction.states import ENDING_STATES, TransactionState

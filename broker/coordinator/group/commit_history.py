@@ -13,13 +13,12 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
+from ....base.lag_verdicts import UNKNOWN_END
 from ....base.topic_partition import TopicPartition
 from .history_memory import HistoryMemory
 
-__all__ = ["UNKNOWN_END", "CommitClock", "CommitHistories", "CommitHistory", "Trend"]
+__all__ = ["CommitClock", "CommitHistories", "CommitHistory", "Trend"]
 
-UNKNOWN_END = -1
-"""The end of a partition that this broker does not know."""
 _COMMITS = 10
 _FIELDS = 3
 _MIN_DISTANCE_MS = 1_000

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from ....base.coordinator_partition import partition_for_key
 from ....protocol.errors import ErrorCode
 from ..entry_memory import EntryMemory
 from ..ownership import PartitionOwnership
-from ..partitioning import partition_for_key
 from ..transaction_end import TransactionEnd
 from .commit_history import CommitClock, CommitHistories
 from .group import Group

@@ -3,12 +3,12 @@
 import logging
 from collections.abc import Callable, Iterable
 
+from ....base.coordinator_partition import partition_for_key
 from ....base.kafka_names import TRANSACTION_STATE_TOPIC
 from ....base.quiet_lines import QUIET
 from ....protocol.errors import ErrorCode
 from ..entry_memory import EntryMemory
 from ..ownership import PartitionOwnership
-from ..partitioning import partition_for_key
 from .memory import added_bytes, new_transaction_bytes
 from .picture import TransactionPicture
 from .transaction import Transaction

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.broker.coordinator import partitioning
-from pybroker.broker.coordinator.partitioning import java_string_hash, partition_for_key
+from pybroker.base import coordinator_partition as partitioning
+from pybroker.base.coordinator_partition import java_string_hash, partition_for_key
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from pybroker.base.lag_verdicts import Verdict
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.lag.end_ring import EndRing
 from pybroker.broker.lag.group_lags import PartitionLag
 from pybroker.broker.lag.partition_ends import PartitionEnd
-from pybroker.broker.lag.verdicts import Verdict
 from pybroker.protocol.errors import ErrorCode
 from support.in_process.lag_world import LOCAL, P0, P1, LagWorld
 

@@ -5,8 +5,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.broker.coordinator.group.commit_history import UNKNOWN_END, CommitHistory
-from pybroker.broker.lag.verdicts import MIN_SILENCE_S, Verdict, judge, trend_of, worst
+from pybroker.base.lag_verdicts import MIN_SILENCE_S, UNKNOWN_END, Verdict, judge, worst
+from pybroker.broker.coordinator.group.commit_history import CommitHistory
+from pybroker.broker.lag.commit_trend import trend_of
 
 
 def history(*commits: tuple[int, int], step_ms: int = 5_000) -> CommitHistory:

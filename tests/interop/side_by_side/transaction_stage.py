@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from interop.side_by_side.conversation import Conversation
 from interop.side_by_side.requests import assigned, create, metadata, produce
+from pybroker.base.coordinator_partition import partition_for_key
 from pybroker.base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
-from pybroker.broker.coordinator.partitioning import partition_for_key
 from pybroker.broker.coordinator.transaction.picture import MAX_PRODUCER_EPOCH
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode

@@ -8,7 +8,7 @@ import asyncio
 import json
 from typing import Any
 
-from pybroker.broker.coordinator.partitioning import partition_for_key
+from pybroker.base.coordinator_partition import partition_for_key
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from pybroker.broker.coordinator.partitioning import partition_for_key
+from pybroker.base.coordinator_partition import partition_for_key
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from pybroker.protocol.messages.add_partitions_to_txn import (

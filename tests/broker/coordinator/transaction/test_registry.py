@@ -1,8 +1,8 @@
 """Transactional ids by partition: ownership, loading and unloading, and the limit of their memory."""
 
 import pytest
+from pybroker.base.coordinator_partition import partition_for_key
 from pybroker.base.quiet_lines import QUIET_S
-from pybroker.broker.coordinator.partitioning import partition_for_key
 from pybroker.broker.coordinator.transaction.init_rules import new_transaction
 from pybroker.broker.coordinator.transaction.memory import new_transaction_bytes
 from pybroker.broker.coordinator.transaction.registry import TransactionRegistry

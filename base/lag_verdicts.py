@@ -1,16 +1,17 @@
-"""Judges from the last commits whether a group keeps up with a partition (the rules of LinkedIn's Burrow). Pure.
+"""Judges from offsets at several moments whether a group keeps up with a partition (rules of LinkedIn's Burrow). Pure.
 
 Differences from Burrow: a group is not "stopped" for a partition that has only just got records, and a lag that became
 less is "catching up" instead of "ok".
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from operator import sub
 
-from ..coordinator.group.commit_history import UNKNOWN_END, CommitHistory
+__all__ = ["MIN_SILENCE_S", "UNKNOWN_END", "Verdict", "judge", "trend", "worst"]
 
-__all__ = ["MIN_SILENCE_S", "Verdict", "judge", "trend_of", "worst"]
+UNKNOWN_END = -1
+"""In place of a partition's end that is not known."""
 
 MIN_SILENCE_S = 60.0
 """A group that commits often is not stopped before this time."""
@@ -54,23 +55,17 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return max(verdicts, default=Verdict.OK)
 
 
-def trend_of(history: CommitHistory) -> tuple[Verdict, float | None]:
+def trend(offsets: Sequence[int], ends: Sequence[int], times_ms: Sequence[int]) -> tuple[Verdict, float | None]:
     """The verdict that the commits alone give, and by how many records a second the lag became less, None: it did not.
 
-    The result is kept in the history until its next commit.
+    ``ends``: where the partition ended at the time of each commit, or `UNKNOWN_END`.
     """
-    if history.trend is None:
-        history.trend = _trend(history, history.offsets.tolist(), history.ends.tolist())
-    return history.trend
-
-
-def _trend(history: CommitHistory, offsets: list[int], ends: list[int]) -> tuple[Verdict, float | None]:
     if UNKNOWN_END in ends:
         lags = [end - offset for offset, end in zip(offsets, ends, strict=True) if end != UNKNOWN_END]
         gain = None
     else:
         lags = list(map(sub, ends, offsets))
-        gain = _gain_per_s(history, lags)
+        gain = _gain_per_s(times_ms, lags)
     if not _is_rising(offsets):
         return Verdict.REWOUND, gain
     if len(lags) < _MIN_COMMITS or min(lags) <= 0:
@@ -83,14 +78,13 @@ def _trend(history: CommitHistory, offsets: list[int], ends: list[int]) -> tuple
     return Verdict.CATCHING_UP if lags[-1] < lags[0] else Verdict.OK, gain
 
 
-def _is_rising(numbers: list[int]) -> bool:
+def _is_rising(numbers: Sequence[int]) -> bool:
     """Whether no number is less than the one before it."""
-    return numbers == sorted(numbers)
+    return list(numbers) == sorted(numbers)
 
 
-def _gain_per_s(history: CommitHistory, lags: list[int]) -> float | None:
+def _gain_per_s(times_ms: Sequence[int], lags: list[int]) -> float | None:
     if len(lags) < _MIN_COMMITS or lags[0] <= lags[-1]:
         return None
-    times_ms = history.times_ms
     elapsed_s = (times_ms[-1] - times_ms[0]) / 1000
     return (lags[0] - lags[-1]) / elapsed_s if elapsed_s > 0 else None
