@@ -137,7 +137,9 @@ class TimelineEvent:
 
     time_ms: Annotated[int, "when it began"]
     generation: Annotated[int, "the generation before it"]
-    kind: Annotated[str, "rebalance, member_replaced, offsets_set, offsets_deleted, offsets_expired, loaded"]
+    kind: Annotated[
+        str, "rebalance, member_replaced, join_refused, offsets_set, offsets_deleted, offsets_expired, loaded"
+    ]
     reason: Annotated[str | None, "of a rebalance, such as member_joined or session_expired"]
     text: Annotated[str, "one line"]
     times: Annotated[int, "how many events of this kind came in a row; this is the last"]

@@ -7,6 +7,7 @@ member id, without a rebalance if nothing else changed (KIP-345, KIP-814).
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from ....protocol.errors import ErrorCode
 from .group import Group
@@ -17,11 +18,13 @@ from .rebalance_cause import RebalanceCause, RebalanceReason
 from .results import JoinResult
 from .settings import GroupSettings
 from .states import GroupState
+from .timeline import EventMember
 
 __all__ = ["UNKNOWN_MEMBER_ID", "JoinRequest", "Joins"]
 
 logger = logging.getLogger(__name__)
 
+_NAMED_PROTOCOLS = 5
 UNKNOWN_MEMBER_ID = ""
 """The member id of a client that has no id yet."""
 
@@ -63,6 +66,8 @@ class Joins:
         if error is not ErrorCode.NONE:
             if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
                 self._rebalances.drop_from_full_group(group, request.member_id)
+            elif error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL:
+                self._note_refusal(group, request)
             member_id = UNKNOWN_MEMBER_ID if error is ErrorCode.GROUP_MAX_SIZE_REACHED else request.member_id
             reply(JoinResult(error, member_id))
         elif request.member_id == UNKNOWN_MEMBER_ID:
@@ -79,6 +84,11 @@ class Joins:
         if not group.supports(request.protocol_type, request.protocols):
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         return ErrorCode.NONE
+
+    def _note_refusal(self, group: Group, request: JoinRequest) -> None:
+        client = EventMember.named(request.member_id, request.client_id, request.client_host, request.group_instance_id)
+        offered = ", ".join(protocol.name for protocol in islice(request.protocols, _NAMED_PROTOCOLS))
+        self._rebalances.note_refused_join(group, client, offered or "no protocol")
 
     def _has_place(self, group: Group, member_id: str) -> bool:
         """Whether ``group.max.size`` lets the member in (KIP-389). While a rebalance waits for joins, only members that

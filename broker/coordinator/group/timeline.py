@@ -24,6 +24,8 @@ class EventKind(Enum):
     REBALANCE = "rebalance"
     MEMBER_REPLACED = "member_replaced"
     """A static member returned under a new member id, without a rebalance."""
+    JOIN_REFUSED = "join_refused"
+    """A client could not join, because it shares no protocol with all members."""
     OFFSETS_SET = "offsets_set"
     """A client that is no member set offsets, as ``kafka-consumer-groups --reset-offsets`` does."""
     OFFSETS_DELETED = "offsets_deleted"
@@ -51,13 +53,11 @@ class EventMember(NamedTuple):
 
     @classmethod
     def of(cls, member: Member) -> "EventMember":
-        instance_id = member.group_instance_id
-        return cls(
-            _cut(member.member_id),
-            _cut(member.client_id),
-            _cut(member.client_host),
-            None if instance_id is None else _cut(instance_id),
-        )
+        return cls.named(member.member_id, member.client_id, member.client_host, member.group_instance_id)
+
+    @classmethod
+    def named(cls, member_id: str, client_id: str, host: str, instance_id: str | None) -> "EventMember":
+        return cls(_cut(member_id), _cut(client_id), _cut(host), None if instance_id is None else _cut(instance_id))
 
 
 class RebalanceCourse(NamedTuple):
