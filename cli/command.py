@@ -11,7 +11,7 @@ from .connecting.connection_options import add_connection_options, client_settin
 from .exit_codes import DONE, EXIT_CODES, INTERRUPTED, refusal
 from .output.output import FORMS, Output, discard_output
 from .suggestions import did_you_mean
-from .verb import Call, Noun, Verb
+from .verb import Call, Noun, Program, Verb
 
 __all__ = ["add_output_options", "run_noun", "verb_parser"]
 
@@ -22,6 +22,9 @@ _EXIT_CODES = "\n".join(
 
 def run_noun(noun: Noun, arguments: Sequence[str]) -> int:
     """The command; returns its exit code. Raises CommandError."""
+    for program in noun.programs:
+        if arguments and arguments[0] == program.name:
+            return program.run(arguments[1:])
     verb, rest = _chosen(noun, arguments)
     if verb is None:
         sys.stdout.write(_noun_help(noun))
@@ -77,7 +80,7 @@ def _chosen(noun: Noun, arguments: Sequence[str]) -> tuple[Verb | None, Sequence
     if arguments[0] in verbs:
         return verbs[arguments[0]], arguments[1:]
     raise CommandError(
-        f"{noun.name} {arguments[0]}: unknown command{did_you_mean(arguments[0], list(verbs))} "
+        f"{noun.name} {arguments[0]}: unknown command{did_you_mean(arguments[0], _names(noun))} "
         f"(see pybroker {noun.name} --help)",
         BAD_INPUT,
     )
@@ -85,7 +88,15 @@ def _chosen(noun: Noun, arguments: Sequence[str]) -> tuple[Verb | None, Sequence
 
 def _noun_help(noun: Noun) -> str:
     parser = CommandParser(f"pybroker {noun.name}", noun.summary, usage=f"pybroker {noun.name} COMMAND [options]")
-    width = max(len(verb.name) for verb in noun.verbs)
-    lines = [f"  {verb.name.ljust(width)}  {verb.summary}" for verb in noun.verbs]
+    width = max(map(len, _names(noun)))
+    lines = [f"  {each.name.ljust(width)}  {each.summary}" for each in _all_verbs(noun)]
     parser.epilog = "\n".join(["commands (see each with --help):", *lines, "", _EXIT_CODES])
     return argparse.ArgumentParser.format_help(parser)
+
+
+def _all_verbs(noun: Noun) -> list[Verb | Program]:
+    return [*noun.verbs, *noun.programs]
+
+
+def _names(noun: Noun) -> list[str]:
+    return [each.name for each in _all_verbs(noun)]

@@ -21,6 +21,12 @@ class LazyNoun:
     load: Callable[[], Noun]
 
 
+def _explain() -> Noun:
+    from .explain.noun import EXPLAIN
+
+    return EXPLAIN
+
+
 def _groups() -> Noun:
     from .groups.noun import GROUPS
 
@@ -40,6 +46,7 @@ def _topics() -> Noun:
 
 
 NOUNS: Mapping[str, LazyNoun] = {
+    "explain": LazyNoun("say why a group is stuck or lags, and whether a user may do something", _explain),
     "groups": LazyNoun("show groups, their offsets and lag, and change them", _groups),
     "consume": LazyNoun("print the records of topics", _consume),
     "topics": LazyNoun("list, create, change and delete topics", _topics),

@@ -1,14 +1,14 @@
 """What a command of the form ``pybroker NOUN VERB`` consists of."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..base.command_parser import CommandParser
 from ..client.admin_cluster import AdminCluster
 from .output.output import Output
 
-__all__ = ["Call", "Noun", "Verb"]
+__all__ = ["Call", "Noun", "Program", "Verb"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,19 @@ class Verb:
 
 
 @dataclass(frozen=True, slots=True)
+class Program:
+    """A verb that needs no cluster: it reads its arguments itself, and returns the exit code."""
+
+    name: str
+    summary: str
+    run: Callable[[Sequence[str]], int]
+
+
+@dataclass(frozen=True, slots=True)
 class Noun:
     """A noun with its verbs. A noun without verbs, such as ``consume``, has one verb whose name is empty."""
 
     name: str
     summary: str
     verbs: tuple[Verb, ...]
+    programs: tuple[Program, ...] = ()

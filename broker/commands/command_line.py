@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...base.command_parser import BAD_INPUT, FAILED, CommandError
@@ -22,6 +22,7 @@ from ..start_error import StartError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from ...cli.verb import Program
     from ..process.run_broker import Serve
 
 _STOPPED, _INTERRUPTED = 0, 130
@@ -58,10 +59,10 @@ def _container(arguments: Sequence[str]) -> int:
     return container_command(arguments)
 
 
-def _explain(arguments: Sequence[str]) -> int:
+def _explain_acl(arguments: Sequence[str]) -> int:
     from .explain.explain_command import explain_command
 
-    return explain_command(arguments)
+    return explain_command(["acl", *arguments])
 
 
 def _healthcheck(arguments: Sequence[str]) -> int:
@@ -93,7 +94,6 @@ _COMMANDS: Mapping[str, _Command] = {
     "certificates": _Command("make certificates for brokers, to try TLS with", _certificates),
     "console": _Command("show a cluster in the browser", _console),
     "container": _Command("run a broker in a container, with settings from KAFKA_* environment variables", _container),
-    "explain": _Command("say whether a user may do something, and which rule decides", _explain),
     "healthcheck": _Command("check that a broker answers; the exit code tells", _healthcheck),
     "log": _Command("print, check or summarise the files in log directories", _log),
     "metadata": _Command("copy a cluster's metadata between the embedded store and ZooKeeper", _metadata),
@@ -145,7 +145,16 @@ def _run_noun(name: str, arguments: Sequence[str]) -> int:
     noun = NOUNS[name].load()
     gc.freeze()
     gc.enable()
-    return run_noun(noun, arguments)
+    return run_noun(replace(noun, programs=_programs_of(name)), arguments)
+
+
+def _programs_of(noun: str) -> tuple[Program, ...]:
+    """The verbs of a noun that read the files and the metadata of a broker, so no command for any cluster."""
+    from ...cli.verb import Program
+
+    if noun != "explain":
+        return ()
+    return (Program("acl", "say whether a user may do something, and which rule decides", _explain_acl),)
 
 
 def _fail(error: Exception, code: int) -> int:

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection
 
+from ...base.lag_verdicts import worst
 from ...base.topic_partition import TopicPartition
 from ...views.topics import TopicConsumer
 from ..coordinator.group.group import Group
-from ..lag.verdicts import worst
 from .group_lag import verdict_name
 from .known_state import KnownState
 from .slices import in_slices

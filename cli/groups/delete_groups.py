@@ -57,4 +57,4 @@ def _delete(call: Call, name: str) -> GroupChange:
     return GroupChange(group=name, member_id=None, change="deleted", is_dry_run=call.options.dry_run)
 
 
-DELETE = Verb("delete", "delete groups with all their offsets", _arguments, _run, changes=True)
+DELETE = Verb("delete", "delete groups with all their offsets", _arguments, _run, changes=True, row=GroupChange)

@@ -11,6 +11,7 @@ from ..verb import Call, Verb
 from .described_groups import DEAD, described_group, missing_group
 from .each_group import each_group
 from .group_partitions import group_partitions, sum_of_lags
+from .number_ranges import ranges
 from .partition_offsets import committed_offsets
 from .shapes import GroupDescription, GroupMember
 
@@ -99,15 +100,4 @@ def assignment_text(member: GroupMember) -> str | None:
     return " ".join(f"{part.topic}:{ranges(part.partitions)}" for part in member.assignment or ()) or None
 
 
-def ranges(numbers: Sequence[int]) -> str:
-    """Numbers in order, runs as ``0-3``."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and runs[-1][1] == number - 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
-
-
-DESCRIBE = Verb("describe", "show the members and offsets of groups", _arguments, _run)
+DESCRIBE = Verb("describe", "show the members and offsets of groups", _arguments, _run, row=GroupDescription)

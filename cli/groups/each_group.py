@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from ..exit_codes import DONE, refusal
+from ..results import report
 from ..verb import Call
 
 __all__ = ["each_group"]
@@ -14,14 +14,10 @@ T = TypeVar("T")
 def each_group(call: Call, names: Sequence[str], work: Callable[[str], T]) -> tuple[list[T], int]:
     """What ``work`` returned for the groups where it succeeded, and the exit code of the first failure."""
     done: list[T] = []
-    code = DONE
+    failures: list[Exception] = []
     for name in dict.fromkeys(names):
         try:
             done.append(work(name))
         except Exception as error:
-            refused = refusal(error)
-            if refused is None:
-                raise
-            call.output.fail(str(refused))
-            code = code or refused.exit_code
-    return done, code
+            failures.append(error)
+    return done, report(call.output, failures)

@@ -30,4 +30,4 @@ def _run(call: Call) -> int:
     return DONE
 
 
-EXPORT = Verb("export", "print the offsets of a group as topic,partition,offset", _arguments, _run)
+EXPORT = Verb("export", "print the offsets of a group as topic,partition,offset", _arguments, _run, row=CommittedOffset)

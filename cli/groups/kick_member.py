@@ -71,4 +71,4 @@ def _remove(call: Call, coordinator: int, member: GroupMember) -> None:
             raise error_for(code, f"member {member.member_id}: {error_for(code)}")
 
 
-KICK = Verb("kick", "remove a member from its group", _arguments, _run, changes=True)
+KICK = Verb("kick", "remove a member from its group", _arguments, _run, changes=True, row=GroupChange)

@@ -106,4 +106,4 @@ def _interval(text: str) -> float:
     return seconds
 
 
-LAG = Verb("lag", "show how far groups are behind, in records and in seconds", _arguments, _run)
+LAG = Verb("lag", "show how far groups are behind, in records and in seconds", _arguments, _run, row=GroupPartition)

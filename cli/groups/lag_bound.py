@@ -1,16 +1,15 @@
 """The bound of ``--fail-above``: records, or the age of the oldest unread record."""
 
 import argparse
-import re
 from dataclasses import dataclass
 
+from ...base.command_parser import CommandError
 from ..output.columns import duration_text
+from ..reading.moments import duration_ms
 from .shapes import GroupPartition
 
-__all__ = ["LagBound", "lag_bound", "seconds_in"]
+__all__ = ["LagBound", "lag_bound"]
 
-_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _MAX_DIGITS = 18
 
 
@@ -37,13 +36,9 @@ def lag_bound(text: str) -> LagBound:
     """Reads ``1000`` or ``30s``. Raises ArgumentTypeError."""
     if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
         return LagBound(int(text), None)
-    seconds = seconds_in(text)
-    if seconds is None:
-        raise argparse.ArgumentTypeError(f"{text} must be records, such as 1000, or a time, such as 30s or 5m")
-    return LagBound(None, seconds)
-
-
-def seconds_in(text: str) -> float | None:
-    """A length of time such as ``30s``, ``5m``, ``2h``, ``1d`` in seconds; None when the text is no such length."""
-    matched = _DURATION.fullmatch(text) if len(text) <= _MAX_DIGITS else None
-    return None if matched is None else float(matched[1]) * _UNITS[matched[2]]
+    try:
+        return LagBound(None, duration_ms(text) / 1000)
+    except CommandError:
+        raise argparse.ArgumentTypeError(
+            f"{text} must be records, such as 1000, or a time, such as 30s or 5m"
+        ) from None

@@ -9,8 +9,8 @@ from ...base.command_parser import CommandParser
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...protocol.sentinels import EARLIEST, LATEST
-from ..exit_codes import DONE, refusal
 from ..output.columns import Column
+from ..results import report
 from ..verb import Call, Verb
 from .described_groups import DescribedGroup, described_by, listed_groups
 from .group_partitions import lag_of
@@ -49,14 +49,7 @@ def _run(call: Call) -> int:
     call.output.rows(rows, (*_COLUMNS, *(_LAG_COLUMNS if options.lag else ())), name=lambda row: row.group)
     if not rows and not failures:
         call.output.say("no group matches" if options.patterns or options.state else "there are no groups")
-    code = DONE
-    for failure in failures:
-        refused = refusal(failure)
-        if refused is None:
-            raise failure
-        call.output.fail(str(refused))
-        code = code or refused.exit_code
-    return code
+    return report(call.output, failures)
 
 
 def _by_coordinator(rows: Iterable[GroupListed]) -> Mapping[int, list[str]]:
@@ -93,4 +86,4 @@ def _with_lag(cluster: AdminCluster, rows: list[GroupListed]) -> list[GroupListe
     return [replace(row, lag=lag(committed[row.group])) for row in rows]
 
 
-LIST = Verb("list", "list groups", _arguments, _run)
+LIST = Verb("list", "list groups", _arguments, _run, row=GroupListed)

@@ -1,6 +1,5 @@
 """``pybroker groups reset`` and ``import``: sets the offsets of a group that has no members; shows a plan first."""
 
-import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,8 +12,9 @@ from ...protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from ..exit_codes import DONE, refusal
 from ..output.columns import Column
+from ..reading.moments import MOMENTS
+from ..results import report
 from ..verb import Call, Verb
 from .described_groups import DEAD, DescribedGroup, described_group, missing_group
 from .offsets_file import read_offsets
@@ -42,8 +42,8 @@ def _arguments(parser: CommandParser) -> None:
         "--to",
         metavar="WHERE",
         required=True,
-        help="earliest; latest; a time as 2026-11-25T08:00 (UTC unless it names a zone), @MILLISECONDS, or 2h for two "
-        "hours ago; an offset; +N or -N records from the committed offset; or a file of topic,partition,offset",
+        help=f"earliest; latest; {MOMENTS}; "
+        "an offset; +N or -N records from the committed offset; or a file of topic,partition,offset",
     )
     parser.add_argument(
         "--topics",
@@ -61,7 +61,7 @@ def _import_arguments(parser: CommandParser) -> None:
 
 def _reset(call: Call) -> int:
     options = call.options
-    target = reset_target(options.to, round(time.time() * 1000))
+    target = reset_target(options.to)
     if target is None:
         if not Path(options.to).is_file():
             raise CommandError(f"--to {options.to}: neither earliest, latest, a time, an offset nor a file", BAD_INPUT)
@@ -94,7 +94,7 @@ def _set_offsets(call: Call, target: ResetTarget | Mapping[TopicPartition, int],
         call.output.say("This is a plan; give --execute to store it.")
         if group.members:
             call.output.say(f"{members_text(group)}: stop them first")
-    return _report(call, list(failures.values()))
+    return report(call.output, failures.values())
 
 
 def _places(
@@ -139,13 +139,6 @@ def _refused(code: int) -> str:
     return str(error_for(code))
 
 
-def _report(call: Call, failures: Sequence[KafkaError]) -> int:
-    refused = [found for failure in failures if (found := refusal(failure)) is not None]
-    for each in refused:
-        call.output.fail(str(each))
-    return refused[0].exit_code if refused else DONE
-
-
 def members_text(group: DescribedGroup) -> str:
     """The group and how many members it has, with the clients of the first."""
     named = ", ".join(f"{each.client_id} at {each.host}" for each in group.members[:_MOST_NAMED])
@@ -162,5 +155,7 @@ def _change_text(row: OffsetChange) -> str:
     return "new" if row.old_offset is None else "none"
 
 
-RESET = Verb("reset", "set the offsets of a group without members; shows a plan first", _arguments, _reset, True)
-IMPORT = Verb("import", "set the offsets of a group to those in a file", _import_arguments, _import, True)
+RESET = Verb(
+    "reset", "set the offsets of a group without members; shows a plan first", _arguments, _reset, True, OffsetChange
+)
+IMPORT = Verb("import", "set the offsets of a group to those in a file", _import_arguments, _import, True, OffsetChange)

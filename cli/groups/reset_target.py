@@ -1,21 +1,21 @@
 """Reads where a group is to continue (``--to``) and which partitions are meant (``--topics``). Pure."""
 
 import re
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from ...base.command_parser import BAD_INPUT, CommandError
 from ...base.topic_partition import TopicPartition
 from ...protocol.sentinels import EARLIEST, LATEST
-from .describe_groups import ranges
-from .lag_bound import seconds_in
+from ..reading.moments import moment_ms
+from ..reading.partitions import TopicPart, topic_part
+from .number_ranges import ranges
 
 __all__ = ["ResetTarget", "clamped", "reset_target", "selected_partitions", "topics_in"]
 
 _MAX_OFFSET = (1 << 63) - 1
-_NUMBER = re.compile(r"[+-]?\d{1,19}")
-_PARTITIONS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ResetTarget:
     shift: int | None = None
 
 
-def reset_target(text: str, now_ms: int) -> ResetTarget | None:
+def reset_target(text: str, clock: Callable[[], float] = time.time) -> ResetTarget | None:
     """Where to continue; None when the text is neither a word, a number nor a time, so it must be a file.
 
     Raises CommandError for a number that is no offset.
@@ -41,18 +41,10 @@ def reset_target(text: str, now_ms: int) -> ResetTarget | None:
         if abs(number) > _MAX_OFFSET:
             raise CommandError(f"--to {text}: no offset is so large", BAD_INPUT)
         return ResetTarget(shift=number) if text[0] in "+-" else ResetTarget(offset=number)
-    if text.startswith("@") and text[1:].isascii() and text[1:].isdigit() and len(text) <= 19:
-        return ResetTarget(timestamp=int(text[1:]))
-    ago_s = seconds_in(text)
-    if ago_s is not None:
-        return ResetTarget(timestamp=max(0, now_ms - round(ago_s * 1000)))
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
+        return ResetTarget(timestamp=max(0, moment_ms(text, clock)))
+    except CommandError:
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return ResetTarget(timestamp=max(0, round(moment.timestamp() * 1000)))
 
 
 def selected_partitions(text: str, there: Iterable[TopicPartition]) -> list[TopicPartition]:
@@ -61,29 +53,25 @@ def selected_partitions(text: str, there: Iterable[TopicPartition]) -> list[Topi
     for at in there:
         known.setdefault(at.topic, set()).add(at.partition)
     chosen: set[TopicPartition] = set()
-    for item in text.split(","):
-        topic, colon, numbers = item.strip().partition(":")
-        if topic not in known:
-            raise CommandError(f"--topics {item.strip()}: there is no topic {topic}", BAD_INPUT)
-        partitions = _numbers(item.strip(), numbers, known[topic]) if colon else known[topic]
-        chosen |= {TopicPartition(topic, number) for number in partitions}
+    for part in _parts(text):
+        if part.topic not in known:
+            raise CommandError(f"--topics {text}: there is no topic {part.topic}", BAD_INPUT)
+        numbers = known[part.topic] if part.partitions is None else part.partitions
+        if not numbers <= known[part.topic]:
+            raise CommandError(
+                f"--topics {text}: the partitions of {part.topic} are {ranges(sorted(known[part.topic]))}", BAD_INPUT
+            )
+        chosen |= {TopicPartition(part.topic, number) for number in numbers}
     return sorted(chosen)
 
 
 def topics_in(text: str) -> list[str]:
     """The topics that a selection names."""
-    return [item.strip().partition(":")[0] for item in text.split(",")]
+    return [part.topic for part in _parts(text)]
 
 
-def _numbers(item: str, text: str, known: set[int]) -> set[int]:
-    matched = _PARTITIONS.fullmatch(text)
-    if matched is None:
-        raise CommandError(f"--topics {item}: write TOPIC, TOPIC:PARTITION or TOPIC:FIRST-LAST", BAD_INPUT)
-    first, last = int(matched[1]), int(matched[2] or matched[1])
-    missing = [number for number in (first, last) if number not in known]
-    if missing or first > last:
-        raise CommandError(f"--topics {item}: the partitions are {ranges(sorted(known))}", BAD_INPUT)
-    return set(range(first, last + 1))
+def _parts(text: str) -> list[TopicPart]:
+    return [topic_part(item.strip()) for item in text.split(",")]
 
 
 def clamped(offset: int, start: int, end: int) -> tuple[int, str | None]:

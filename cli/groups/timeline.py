@@ -70,4 +70,4 @@ def _time(time_ms: int) -> str:
     return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
-TIMELINE = Verb("timeline", "show the last rebalances of a group (needs --v1)", _arguments, _run)
+TIMELINE = Verb("timeline", "show the last rebalances of a group (needs --v1)", _arguments, _run, row=TimelineEvent)

@@ -50,7 +50,7 @@ class WireMember:
         self._client = WireClient(servers, _PATIENCE_S)
         self._group = group
         self._topics = list(topics)
-        self._assignors = assignors
+        self.assignors = assignors
         self._instance_id = instance_id
         self._rebalance_timeout_ms = rebalance_timeout_ms
         self.member_id = ""
@@ -59,10 +59,19 @@ class WireMember:
     def begin_join(self) -> None:
         """Sends JoinGroup; a new member gets its member id first, if the broker asks for that."""
         if not self.member_id and self._instance_id is None:
-            answer = self._client.ask(self._join_request(), _JOIN)
-            assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED, answer
-            self.member_id = answer.member_id
+            self.ask_for_id()
         self._client.send(self._join_request(), _JOIN)
+
+    def ask_for_id(self) -> None:
+        """Gets the member id that a new member must join with."""
+        answer = self._client.ask(self._join_request(), _JOIN)
+        assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED, answer
+        self.member_id = answer.member_id
+
+    def join_refused(self) -> None:
+        """Tries to join, and must be refused for its assignors."""
+        answer = self._client.ask(self._join_request(), _JOIN)
+        assert answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL, answer
 
     def finish_join(self) -> Any:
         """Returns the response to `begin_join`."""
@@ -131,7 +140,7 @@ class WireMember:
             member_id=self.member_id,
             group_instance_id=self._instance_id,
             protocol_type="consumer",
-            protocols=[j.JoinGroupRequestProtocol(name=name, metadata=metadata) for name in self._assignors],
+            protocols=[j.JoinGroupRequestProtocol(name=name, metadata=metadata) for name in self.assignors],
         )
 
 

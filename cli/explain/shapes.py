@@ -1,0 +1,55 @@
+"""What ``pybroker explain`` prints as JSON."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from ..groups.shapes import GroupPartition
+
+__all__ = ["Finding", "GroupExplanation", "LagExplanation"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One reason."""
+
+    kind: Annotated[str, "stable id, such as member_awaited or offset_lost"]
+    is_trouble: Annotated[bool, "false: it is only worth knowing"]
+    text: str
+    culprit: Annotated[str | None, "the client, broker or producer that is the reason"]
+    remedies: Annotated[tuple[str, ...], "what to try"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupExplanation:
+    """What a group does, and what hinders it."""
+
+    group: str
+    source: Annotated[str, "protocol, or protocol and the broker that told more"]
+    is_healthy: bool
+    text: Annotated[str, "the verdict in one line"]
+    state: str | None
+    coordinator: int | None
+    members: int | None
+    lag: Annotated[int | None, "records, of all partitions"]
+    lag_seconds: Annotated[float | None, "age of the oldest unread record"]
+    watched_seconds: Annotated[float, "how long the group was watched"]
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagExplanation:
+    """Whether a group keeps up, and why not."""
+
+    group: str
+    source: Annotated[str, "protocol, or protocol and the broker that told more"]
+    is_healthy: bool
+    verdict: Annotated[str | None, "ok, catching_up, falling_behind, rewound, stalled or stopped; null: no offsets"]
+    text: Annotated[str, "the verdict in one line"]
+    lag: Annotated[int | None, "records, of all partitions"]
+    lag_seconds: Annotated[float | None, "age of the oldest unread record"]
+    written_per_second: Annotated[float | None, "while the group was watched"]
+    read_per_second: Annotated[float | None, "by the committed offsets, while the group was watched"]
+    seconds_to_catch_up: float | None
+    watched_seconds: float
+    findings: tuple[Finding, ...]
+    partitions: Annotated[tuple[GroupPartition, ...], "those with lag, the worst first"]
