@@ -20,6 +20,23 @@ from ...protocol.sentinels import EARLIEST, LATEST
 WITH_LAG = 500
 """The number of groups in a list that are shown with their lag, which costs one request for each group."""
 
+GROUP_FILLED_BY_V1 = (
+    "protocol",
+    "generation",
+    "members",
+    "verdict",
+    "verdict_text",
+    "lag",
+    "max_lag",
+    "max_lag_seconds",
+    "seconds_to_catch_up",
+    "topics",
+    "partitions",
+    "last_commit_ms",
+    "rebalances",
+)
+"""The fields of a row that may be null: see `_row`."""
+
 Committed = dict[TopicPartition, Any]
 
 
@@ -189,8 +206,8 @@ def _row(
         "max_lag": max(lags, default=None),
         "max_lag_seconds": None,
         "seconds_to_catch_up": None,
-        "topics": len({each["topic"] for each in offsets or ()}),
-        "partitions": len(offsets or ()),
+        "topics": None if offsets is None else len({each["topic"] for each in offsets}),
+        "partitions": None if offsets is None else len(offsets),
         "last_commit_ms": None,
         "rebalances": None,
     }

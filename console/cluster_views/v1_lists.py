@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .group_views import GROUP_FILLED_BY_V1
 from .kept import Kept
 from .topic_views import FILLED_BY_V1
 from .v1_client import V1Client
@@ -28,8 +29,8 @@ class V1Lists:
 
     def __init__(self, client: V1Client) -> None:
         self._client = client
-        self.topics = Kept(lambda: self._ask("/v1/topics", "topic", _shrink_topics()))
-        self.groups = Kept(lambda: self._ask("/v1/groups", "group"))
+        self.topics = Kept(lambda: self._ask("/v1/topics", "topic", FILLED_BY_V1))
+        self.groups = Kept(lambda: self._ask("/v1/groups", "group", GROUP_FILLED_BY_V1))
 
     def __bool__(self) -> bool:
         return bool(self._client)
@@ -39,8 +40,8 @@ class V1Lists:
         self.topics.close()
         self.groups.close()
 
-    async def _ask(self, path: str, name: str, shrink: Shrink | None = None) -> V1List:
-        documents = await self._client.shrunk(path, {"limit": _MOST}, shrink)
+    async def _ask(self, path: str, name: str, fields: Sequence[str]) -> V1List:
+        documents = await self._client.shrunk(path, {"limit": _MOST}, _shrink(name, fields))
         rows: dict[str, list[Mapping[str, Any]]] = {}
         for document in documents:
             for item in document.get("items", ()):
@@ -48,16 +49,14 @@ class V1Lists:
         return V1List(len(documents), rows, any(each.get("is_loading") for each in documents))
 
 
-def _shrink_topics() -> Shrink:
-    """Keeps what Kafka's protocol does not tell about a topic, and equal values once."""
+def _shrink(key: str, fields: Sequence[str]) -> Shrink:
+    """Keeps the name of a row and the given fields, and equal values once. Other objects stay as they are."""
     shared: dict[Any, Any] = {}
 
     def shrink(found: dict[str, Any]) -> dict[str, Any]:
-        if "topic" not in found:
+        if key not in found:
             return found
-        kept = {
-            name: shared.setdefault(value, value) for name in FILLED_BY_V1 if (value := found.get(name)) is not None
-        }
-        return {"topic": found["topic"], **kept}
+        kept = {name: shared.setdefault(value, value) for name in fields if (value := found.get(name)) is not None}
+        return {key: found[key], **kept}
 
     return shrink

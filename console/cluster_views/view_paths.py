@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from urllib.parse import quote
 
@@ -122,8 +123,12 @@ class _Views:
 
     async def groups(self, request: Request, session: Session) -> Response:
         paging = Paging.of(request.query_params, ("state", "verdict"))
-        rows = {row["group"]: row for row in await session.facts.groups()}
-        told = await self._console.v1_lists.groups.get() if self._v1 else None
+        told = None
+        if self._v1:
+            listed, told = await asyncio.gather(session.facts.groups(), self._console.v1_lists.groups.get())
+        else:
+            listed = await session.facts.groups()
+        rows = {row["group"]: row for row in listed}
         chosen = paging.chosen
         page = await paging.page(
             rows,

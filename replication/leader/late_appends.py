@@ -26,7 +26,8 @@ def reason_of_late_append(hosted: HostedPartition, acks: int, now_ms: int) -> st
     last = min(followers, key=lambda replica: replica.log_end_offset)
     behind = end - max(last.log_end_offset, 0)
     if behind > 0:
-        return f"follower {last.broker_id} of {place} is {behind:,} records behind"
+        records = "1 record" if behind == 1 else f"{behind:,} records"
+        return f"follower {last.broker_id} of {place} is {records} behind"
     if hosted.high_watermark_mover >= 0:
         return f"follower {hosted.high_watermark_mover} of {place} was the last one to copy the records"
     return f"the followers of {place}"

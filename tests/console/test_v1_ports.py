@@ -4,11 +4,18 @@ import logging
 from pathlib import Path
 
 import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from pybroker import Broker
 from pybroker.broker.library.settings_from_mapping import config_from_mapping
 from pybroker.broker.network.settings import Endpoint
 from pybroker.broker.process.console_child import console_arguments
+from pybroker.client.asynchronous.cluster import AsyncCluster
+from pybroker.client.client_settings import take_client_settings
+from pybroker.client.given_options import GivenOptions
+from pybroker.console.cluster_views import group_views
+from pybroker.console.cluster_views.overlay import overlaid
 from pybroker.console.cluster_views.v1_client import V1Client
+from pybroker.console.cluster_views.v1_lists import V1Lists
 from pybroker.console.command import console_command, console_parser, console_settings
 from support.in_process.tls_ends import STORES
 from support.processes.ports import free_port
@@ -49,6 +56,34 @@ async def test_log_says_once_why_a_port_tells_nothing(caplog: pytest.LogCaptureF
         options = console_parser().parse_args(["--v1-token-file", str(file)])
         token = console_settings(options).v1_token
         assert len(await V1Client((broker.http_url,), token).documents("/v1/cluster")) == 1
+
+
+async def test_numbers_that_a_long_list_of_groups_leaves_out_come_from_v1(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_views, "WITH_LAG", 0)
+    async with Broker({"pybroker.http.listeners": "HTTP://127.0.0.1:0"}) as broker:
+        assert broker.http_url is not None
+        await commit(broker.bootstrap_servers, "readers")
+        cluster = AsyncCluster(
+            take_client_settings(GivenOptions({"bootstrap.servers": broker.bootstrap_servers}), "test")
+        )
+        lists = V1Lists(V1Client((broker.http_url,), None))
+        (row,), told = await group_views.group_rows(cluster), await lists.groups.get()
+        lists.close()
+        cluster.close()
+        numbers = ("topics", "partitions", "lag", "max_lag_seconds", "verdict")
+        assert [row[name] for name in numbers] == [None] * 5
+        assert [overlaid(row, told.rows["readers"])[name] for name in numbers] == [1, 1, 0, 0.0, "ok"]
+
+
+async def commit(bootstrap_servers: str, group: str) -> None:
+    place = TopicPartition("orders", 0)
+    async with AIOKafkaProducer(bootstrap_servers=bootstrap_servers) as producer:
+        await producer.send_and_wait("orders", b"1", partition=0)
+    async with AIOKafkaConsumer(
+        bootstrap_servers=bootstrap_servers, group_id=group, enable_auto_commit=False
+    ) as reader:
+        reader.assign([place])
+        await reader.commit({place: 1})
 
 
 @pytest.mark.parametrize(
