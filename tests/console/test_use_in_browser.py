@@ -205,6 +205,14 @@ def test_reason_of_a_rebalance_can_be_read_whole_on_a_narrow_window(watched: Wat
     watched.look(1280, "light")
 
 
+def test_follower_that_caught_up_within_a_second_is_not_told_to_be_behind(watched: WatchedPage) -> None:
+    watched.go("/brokers/1", "table[aria-label='Followers that are behind'] tbody tr")
+    rows = watched.page.locator("table[aria-label='Followers that are behind'] tbody tr")
+    assert rows.locator("td:nth-child(2)").all_text_contents() == ["1", "2"]
+    watched.go("/requests", "table[aria-label='Slow requests'] tbody tr")
+    assert watched.page.locator("tbody tr:first-child td.num").first.text_content() == "1.9 s"
+
+
 def test_console_that_is_gone_is_said_and_the_old_view_stays(watched: WatchedPage) -> None:
     watched.go("/topics", "table[aria-label=Topics]")
     watched.page.route("**/api/**", lambda route: route.fulfill(status=502, json={"error": "The cluster is gone."}))

@@ -37,7 +37,7 @@ export function byteRate(value) {
 /** @param {number | null | undefined} value milliseconds that a request took */
 export function millis(value) {
   if (value === null || value === undefined) return UNKNOWN;
-  return value >= 10_000 ? duration(value) : `${value < 10 ? digitsOf(value, 1) : count(value)} ms`;
+  return value >= 999.5 ? duration(value) : `${value < 10 ? digitsOf(value, 1) : count(value)} ms`;
 }
 
 /** A duration with its two largest units: "6 m 31 s". @param {number | null | undefined} ms @returns {string} */

@@ -219,7 +219,8 @@ class FakeCluster(FakeRecords):
                 for rank, api in enumerate(apis)
             ],
             "follower_lag": [
-                {"topic": self.topics[0], "partition": 4, "broker_id": 3, "lag": 12_400, "caught_up_ms_ago": 41_000}
+                {"topic": self.topics[0], "partition": part, "broker_id": 3, "lag": 12_400, "caught_up_ms_ago": ago}
+                for part, ago in enumerate((100, None, 41_000))
             ],
             "rates": rates(12 << 20),
             "history": history(12 << 20),

@@ -10,11 +10,13 @@ import { Table } from "../ui/table.js";
 import { addressOf } from "../words.js";
 
 /** @typedef {any} Row */
+/** A follower that caught up more recently is not behind: the leader has only just appended. */
+const BEHIND_MS = 1000;
 export const APIS = [
   { id: "api", head: "API", by: (/** @type {Row} */ row) => row.api, cell: (/** @type {Row} */ row) => row.api },
   { id: "requests", head: "requests", num: true, width: "95px", by: (/** @type {Row} */ row) => row.requests, cell: (/** @type {Row} */ row) => count(row.requests) },
   { id: "errors", head: "errors", num: true, width: "90px", rank: 2, by: (/** @type {Row} */ row) => row.errors, cell: (/** @type {Row} */ row) => count(row.errors) },
-  { id: "p50", head: "p50", num: true, width: "72px", by: (/** @type {Row} */ row) => row.p50_ms, cell: (/** @type {Row} */ row) => millis(row.p50_ms) },
+  { id: "p50", head: "p50", num: true, width: "72px", rank: 2, by: (/** @type {Row} */ row) => row.p50_ms, cell: (/** @type {Row} */ row) => millis(row.p50_ms) },
   { id: "p99", head: "p99", num: true, width: "72px", by: (/** @type {Row} */ row) => row.p99_ms, cell: (/** @type {Row} */ row) => millis(row.p99_ms) },
   { id: "max", head: "max", num: true, width: "90px", rank: 2, by: (/** @type {Row} */ row) => row.max_ms, cell: (/** @type {Row} */ row) => millis(row.max_ms) },
 ];
@@ -49,6 +51,7 @@ const Directories = ({ rows }) => html`<section><h2>Log directories</h2>
 function Local({ local }) {
   const { process, rates, history } = local;
   const points = history?.bytes_in_per_s?.length ?? 0;
+  const behind = (local.follower_lag ?? []).filter((/** @type {Row} */ row) => typeof row.caught_up_ms_ago !== "number" || row.caught_up_ms_ago >= BEHIND_MS);
   return html`
     <${Figures}>
       <${Figure} name="up"><span title=${`since ${dateTime(local.started_ms)}`}>${duration(local.uptime_ms)}</span><//>
@@ -66,7 +69,7 @@ function Local({ local }) {
       <${Table} label="Requests by API" main rows=${local.apis ?? []} columns=${APIS} rowKey=${(/** @type {Row} */ row) => row.api} empty="Requests are not counted." /></section>
     <${Directories} rows=${local.log_directories ?? []} />
     <section><h2>Listeners</h2><${Table} label="Listeners" rows=${local.listeners ?? []} columns=${LISTENERS} rowKey=${(/** @type {Row} */ row) => row.name} /></section>
-    ${local.follower_lag?.length > 0 && html`<section><h2>Followers that are behind</h2><${Table} label="Followers that are behind" rows=${local.follower_lag} columns=${LAGGING}
+    ${behind.length > 0 && html`<section><h2>Followers that are behind</h2><${Table} label="Followers that are behind" rows=${behind} columns=${LAGGING}
       rowKey=${(/** @type {Row} */ row) => `${row.topic}-${row.partition}-${row.broker_id}`} /></section>`}`;
 }
 

@@ -115,10 +115,11 @@ export function Chart({ title, note, times, series, format, steps }) {
   const last = times.length - 1;
   const index = at !== null && at <= last ? at : last;
   const said = series.map((each) => `${series.length > 1 ? `${each.name} ` : ""}${format(each.values[index] ?? null)}`).join(" · ");
+  const named = series.map((each, number) => html`${number > 0 ? " · " : ""}<span class=${`key key${number}`}></span> ${each.name} ${format(each.values[index] ?? null)}`);
   return html`
     <figure class="chart">
       <figcaption><h2>${title} ${note && html`<span class="quiet">${note}</span>`}</h2>
-        <span class="value">${last >= 0 && html`${said} <span class="quiet">${clock(times[index])}</span>`}</span>
+        <span class="value">${last >= 0 && html`${series.length > 1 ? named : said} <span class="quiet">${clock(times[index])}</span>`}</span>
         <button type="button" class="plain" aria-pressed=${String(table)} onClick=${() => setTable(!table)}
           aria-label=${`Show ${title} as a ${table ? "chart" : "table"}`}>${table ? "chart" : "table"}</button>
       </figcaption>
