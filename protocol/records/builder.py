@@ -1,6 +1,6 @@
 """The builder of magic 2 batches from records."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypedDict, Unpack
 
 from .batch import (
@@ -17,6 +17,7 @@ from .batch import (
     write_header_v2,
 )
 from .compression import Codec, compress
+from .value_join import join_values
 from .varint import ONE_BYTE, encode_unsigned
 from .walk import Headers, Record
 
@@ -100,6 +101,13 @@ class BatchBuilder:
         self._record_count += 1
         if timestamp_ms > self._max_timestamp:
             self._max_timestamp = timestamp_ms
+
+    def append_values(self, values: Sequence[bytes], timestamp_ms: int) -> None:
+        """Make the batch of these values alone, without keys and headers. The builder must be new."""
+        self._base_offset, self._base_timestamp, self._max_timestamp = 0, timestamp_ms, timestamp_ms
+        self._payload += join_values(values)
+        self._record_count = len(values)
+        self._last_offset = len(values) - 1
 
     def build(self) -> bytes:
         """Return the batch with its checksum. The builder can take further records and build again."""

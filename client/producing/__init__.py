@@ -1,0 +1,1 @@
+"""Writes record batches to the leaders of partitions."""
