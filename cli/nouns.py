@@ -39,6 +39,12 @@ def _consume() -> Noun:
     return CONSUME
 
 
+def _produce() -> Noun:
+    from .produce.noun import PRODUCE
+
+    return PRODUCE
+
+
 def _topics() -> Noun:
     from .topics.noun import TOPICS
 
@@ -49,5 +55,6 @@ NOUNS: Mapping[str, LazyNoun] = {
     "explain": LazyNoun("say why a group is stuck or lags, and whether a user may do something", _explain),
     "groups": LazyNoun("show groups, their offsets and lag, and change them", _groups),
     "consume": LazyNoun("print the records of topics", _consume),
+    "produce": LazyNoun("write records to a topic", _produce),
     "topics": LazyNoun("list, create, change and delete topics", _topics),
 }

@@ -1,0 +1,1 @@
+"""``pybroker produce``: writes records to a topic."""

@@ -1,0 +1,120 @@
+"""Reads the input of ``produce`` in pieces, and turns lines into records.
+
+A piece has the lines that are there; when the input pauses, an empty piece says that what was read should be sent.
+"""
+
+import csv
+import os
+import select
+import time
+from collections.abc import Callable, Iterator
+
+from ...base.command_parser import FAILED, CommandError
+from ...client.record_json import RecordJsonError, record_from_json
+from ...protocol.records.record import Headers, Record
+
+__all__ = ["LineReader", "csv_reader", "json_reader", "line_reader", "lines_of", "whole_input"]
+
+LineReader = Callable[[list[bytes]], list[Record]]
+
+_READ_BYTES = 512 << 10
+_MAX_LINE_BYTES = 100 << 20
+_PAUSE_S = 0.005
+
+
+def lines_of(descriptor: int) -> Iterator[list[bytes]]:
+    """Yields lines without their line ends, and an empty list at a pause. Raises CommandError for an endless line."""
+    rest = b""
+    while True:
+        while not select.select([descriptor], [], [], _PAUSE_S)[0]:
+            yield []
+            select.select([descriptor], [], [])
+        read = os.read(descriptor, _READ_BYTES)
+        if not read:
+            break
+        lines = (rest + read).split(b"\n")
+        rest = lines.pop()
+        if len(rest) > _MAX_LINE_BYTES:
+            raise CommandError(f"a line of the input is longer than {_MAX_LINE_BYTES:,} bytes", FAILED)
+        if lines:
+            yield lines
+    if rest:
+        yield [rest]
+
+
+def whole_input(descriptor: int) -> bytes:
+    """All of the input. Raises CommandError when it is too long for a record."""
+    pieces, size = [], 0
+    while read := os.read(descriptor, _READ_BYTES):
+        pieces.append(read)
+        size += len(read)
+        if size > _MAX_LINE_BYTES:
+            raise CommandError(f"the input is longer than {_MAX_LINE_BYTES:,} bytes", FAILED)
+    return b"".join(pieces)
+
+
+def line_reader(key: bytes | None, delimiter: bytes | None, headers: Headers, *, is_tombstone: bool) -> LineReader:
+    """A line is a value; with a delimiter, key and value; for tombstones, a key."""
+
+    def read(lines: list[bytes]) -> list[Record]:
+        now_ms = time.time_ns() // 1_000_000
+        if is_tombstone:
+            return [Record(0, now_ms, line, None, headers) for line in lines]
+        if delimiter is None:
+            return [Record(0, now_ms, key, line, headers) for line in lines]
+        records = []
+        for line in lines:
+            before, found, behind = line.partition(delimiter)
+            records.append(Record(0, now_ms, *((before, behind) if found else (key, line)), headers))
+        return records
+
+    return read
+
+
+def json_reader(headers: Headers) -> LineReader:
+    """A line is what ``consume --format jsonl`` prints. Empty lines are passed over."""
+    number = 0
+
+    def read(lines: list[bytes]) -> list[Record]:
+        nonlocal number
+        now_ms = time.time_ns() // 1_000_000
+        records = []
+        for line in lines:
+            number += 1
+            if not line.strip():
+                continue
+            try:
+                record = record_from_json(line, now_ms)
+            except RecordJsonError as error:
+                raise CommandError(f"line {number}: {error}", FAILED) from None
+            record.headers += headers
+            records.append(record)
+        return records
+
+    return read
+
+
+def csv_reader(key: bytes | None, headers: Headers) -> LineReader:
+    """A row is a value, or key and value. A quoted field must not contain a line break."""
+    number = 0
+
+    def read(lines: list[bytes]) -> list[Record]:
+        nonlocal number
+        now_ms = time.time_ns() // 1_000_000
+        records = []
+        for line in lines:
+            number += 1
+            (row,) = list(csv.reader([line.rstrip(b"\r").decode("utf-8", "surrogateescape")], strict=True)) or [[]]
+            fields = [field.encode("utf-8", "surrogateescape") for field in row]
+            if len(fields) not in (1, 2):
+                raise CommandError(f"line {number}: {len(fields)} columns; must be VALUE or KEY,VALUE", FAILED)
+            records.append(Record(0, now_ms, fields[0] if len(fields) == 2 else key, fields[-1], headers))
+        return records
+
+    def checked(lines: list[bytes]) -> list[Record]:
+        try:
+            return read(lines)
+        except csv.Error as error:
+            raise CommandError(f"line {number}: {error}", FAILED) from None
+
+    return checked

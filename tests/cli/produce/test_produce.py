@@ -1,0 +1,123 @@
+"""Tests of ``pybroker produce``; what it wrote is read with ``pybroker consume``."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pybroker.base.topic_partition import TopicPartition
+from pybroker.client.record_json import record_to_json
+from pybroker.protocol.records.record import Record
+from support.clients.commands import Pybroker
+
+BYTES = st.none() | st.binary(max_size=9) | st.text(max_size=9).map(str.encode)
+NAMES = st.binary(max_size=9).map(lambda name: name.decode("utf-8", "surrogateescape"))
+HEADERS = st.lists(st.tuples(NAMES, BYTES), max_size=3).map(tuple)
+RECORDS = st.lists(st.builds(Record, st.just(0), st.integers(0, 1 << 50), BYTES, BYTES, HEADERS), max_size=30)
+FORMAT = "%k=%v %K %V %h\n"
+
+
+@pytest.fixture
+def made(pybroker: Pybroker, topic: str) -> str:
+    pybroker("topics", "create", topic, "-p", "3")
+    return topic
+
+
+def produced(pybroker: Pybroker, topic: str, file: Path, *arguments: str) -> list[str]:
+    """The records of the topic in FORMAT, sorted, after a run of ``produce``."""
+    ran = pybroker("produce", topic, "-l", str(file), *arguments)
+    assert (ran.code, ran.err, ran.out) == (0, "", "")
+    return sorted(pybroker("consume", topic, "--until", "end", "-f", FORMAT).out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "records"),
+    [
+        ((), "a\n\nb", ["= -1 0 ", "=a -1 1 ", "=b -1 1 "]),
+        (("-k", "k"), "a\n", ["k=a 1 1 "]),
+        (("-K", ":", "-H", "h=1", "-H", "h=2"), "k:a:b\nc\n", ["=c -1 1 h=1,h=2", "k=a:b 1 3 h=1,h=2"]),
+        (("--tombstone",), "k\n", ["k= 1 -1 "]),
+        (("--tombstone", "-k", "gone"), "", ["gone= 4 -1 "]),
+        (("--input", "csv", "-k", "d"), '"k,1",v\r\nw\n', ["d=w 1 1 ", "k,1=v 3 1 "]),
+        (("--input", "raw"), "a b", ["=a b -1 3 "]),
+        (("--input", "jsonl", "-H", "b=2"), '{"value": null}\n\n', ["= -1 -1 b=2"]),
+        (("--acks", "1", "--compression", "lz4"), "a\n", ["=a -1 1 "]),
+        (("--transactional-id", "{t}", "--compression", "zstd"), "a\nb\n", ["=a -1 1 ", "=b -1 1 "]),
+        (("--batch", "1", "--rate", "1000000"), "a\nb\n", ["=a -1 1 ", "=b -1 1 "]),
+    ],
+)
+def test_input_becomes_records(
+    pybroker: Pybroker, made: str, tmp_path: Path, arguments: tuple[str, ...], text: str, records: list[str]
+) -> None:
+    (tmp_path / "input").write_text(text, newline="")
+    assert produced(pybroker, made, tmp_path / "input", *(each.format(t=made) for each in arguments)) == records
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(records=RECORDS)
+def test_what_consume_prints_as_jsonl_can_be_produced_again(
+    pybroker: Pybroker, made: str, tmp_path: Path, records: list[Record]
+) -> None:
+    lines = [record_to_json(TopicPartition(made, 0), record) for record in records]
+    (tmp_path / "input").write_text("".join(f"{line}\n" for line in lines))
+    assert pybroker("produce", made, "-p", "1", "--input", "jsonl", "-l", str(tmp_path / "input")).code == 0
+    place = f"-{len(lines)}" if lines else "end"
+    printed = pybroker("consume", f"{made}:1", "-o", place, "--until", "end", "--format", "jsonl").out.splitlines()
+    free = {"offset": 0, "partition": 0}
+    assert [json.loads(line) | free for line in printed] == [json.loads(line) | free for line in lines]
+
+
+def test_offsets_are_printed_when_asked_for(pybroker: Pybroker, made: str, tmp_path: Path) -> None:
+    (tmp_path / "input").write_text("a\nb\n")
+    for offsets in ("0-1", "2-3"):
+        ran = pybroker("produce", made, "-v", "-p", "2", "-l", str(tmp_path / "input"))
+        assert ran.out == f"{made}:2 {offsets}\n"
+
+
+def test_long_input_is_split_into_batches(pybroker: Pybroker, made: str, tmp_path: Path) -> None:
+    lines = [f"{number:06d}" + "x" * (number % 300) for number in range(9_000)]
+    (tmp_path / "input").write_text("\n".join(lines))
+    pybroker("produce", made, "-p", "0", "--batch", "20000", "-l", str(tmp_path / "input"))
+    assert pybroker("consume", made, "--until", "end").out.splitlines() == lines
+
+
+def test_failed_transaction_is_aborted(pybroker: Pybroker, made: str, tmp_path: Path) -> None:
+    (tmp_path / "input").write_text("".join(f'{{"value": "{"v" * 900}"}}\n' for _ in range(9)) + "{}\n")
+    ran = pybroker(
+        *("produce", made, "--input", "jsonl", "--batch", "1000", "--transactional-id", made),
+        *("-l", str(tmp_path / "input")),
+    )
+    assert (ran.code, "line 10: there is no value" in ran.err) == (1, True)
+    assert pybroker("consume", made, "--until", "end", "--read-committed").out == ""
+
+
+def test_dry_run_writes_nothing(pybroker: Pybroker, made: str, tmp_path: Path) -> None:
+    (tmp_path / "input").write_text("a\nb\n")
+    ran = pybroker("produce", made, "--dry-run", "-l", str(tmp_path / "input"))
+    assert ran.err == f"would write 2 records to {made}\n"
+    assert pybroker("consume", made, "--until", "end").out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "code", "reason"),
+    [
+        (("{t}x",), "", 3, "does not exist; did you mean"),
+        (("{t}", "-p", "3"), "", 3, "has no partition 3; last: 2"),
+        (("{t}", "-H", "x"), "", 2, "must be NAME=VALUE"),
+        (("{t}", "--transactional-id", "x", "--acks", "1"), "", 2, "needs --acks all"),
+        (("{t}", "--input", "csv"), "a,b,c", 1, "line 1: 3 columns"),
+        (("{t}", "--input", "csv"), '"a', 1, "line 1: "),
+        (("{t}", "--input", "jsonl"), "5", 1, "line 1: must be an object"),
+        (("{t}",), "x" * 1_100_000, 1, "--batch is 1000000, try a smaller one"),
+        (("{t}", "-l", "/nowhere"), "", 2, "--file /nowhere: No such file"),
+    ],
+)
+def test_wrong_input_gives_one_line(
+    pybroker: Pybroker, made: str, tmp_path: Path, arguments: tuple[str, ...], text: str, code: int, reason: str
+) -> None:
+    (tmp_path / "input").write_text(text)
+    ran = pybroker("produce", "-l", str(tmp_path / "input"), *(each.format(t=made) for each in arguments))
+    assert (ran.code, ran.out) == (code, "")
+    assert reason in ran.err
+    assert ran.err.count("\n") == 1
