@@ -95,7 +95,8 @@ def _noun_help(noun: Noun) -> str:
 
 
 def _all_verbs(noun: Noun) -> list[Verb | Program]:
-    return [*noun.verbs, *noun.programs]
+    names = {verb.name for verb in noun.verbs}
+    return [*noun.verbs, *(program for program in noun.programs if program.name not in names)]
 
 
 def _names(noun: Noun) -> list[str]:

@@ -89,6 +89,9 @@ def _user(arguments: Sequence[str]) -> int:
     return user_command(arguments)
 
 
+_CLUSTER_OPTIONS = ("-b", "--bootstrap-server", "--command-config", "--profile", "-X")
+"""With one of them ``explain acl`` asks a cluster."""
+
 # Each subcommand imports its code when it runs.
 _COMMANDS: Mapping[str, _Command] = {
     "certificates": _Command("make certificates for brokers, to try TLS with", _certificates),
@@ -145,14 +148,14 @@ def _run_noun(name: str, arguments: Sequence[str]) -> int:
     noun = NOUNS[name].load()
     gc.freeze()
     gc.enable()
-    return run_noun(replace(noun, programs=_programs_of(name)), arguments)
+    return run_noun(replace(noun, programs=_programs_of(name, arguments)), arguments)
 
 
-def _programs_of(noun: str) -> tuple[Program, ...]:
+def _programs_of(noun: str, arguments: Sequence[str]) -> tuple[Program, ...]:
     """The verbs of a noun that read the files and the metadata of a broker, so no command for any cluster."""
     from ...cli.verb import Program
 
-    if noun != "explain":
+    if noun != "explain" or any(argument.startswith(_CLUSTER_OPTIONS) for argument in arguments):
         return ()
     return (Program("acl", "say whether a user may do something, and which rule decides", _explain_acl),)
 

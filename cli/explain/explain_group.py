@@ -1,7 +1,8 @@
 """``pybroker explain group``."""
 
+import shutil
 from collections.abc import Iterator
-from typing import Any
+from textwrap import fill
 
 from ...base.command_parser import CommandParser
 from ...base.printable import printable
@@ -21,6 +22,9 @@ __all__ = ["GROUP", "explanation_lines", "explanation_of"]
 
 _NO_COORDINATOR = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)
 _WATCH_S = 3.0
+_WIDTH = 120
+"""Characters of a line where there is no terminal."""
+_LEAST_WIDTH = 40
 
 
 def _arguments(parser: CommandParser) -> None:
@@ -80,20 +84,29 @@ def _verdict(evidence: Evidence, found: list[Finding]) -> str:
 
 def explanation_lines(view: GroupExplanation | LagExplanation) -> Iterator[str]:
     """The text for people: the verdict, then each finding with its culprit and what to try."""
+    width = shutil.get_terminal_size((_WIDTH, 0)).columns
     yield f"{printable(view.group)} {printable(view.text)} (source: {view.source})"
     if view.lag is not None:
         age = "" if not view.lag_seconds else f", the oldest unread {duration_text(view.lag_seconds)} old"
-        yield f"  lag      {view.lag:,} records{age}"
+        yield _labelled("lag", f"{view.lag:,} records{age}", width)
     for finding in view.findings:
-        yield from finding_lines(finding)
+        yield _labelled("why" if finding.is_trouble else "note", finding.text, width)
+        if finding.culprit is not None:
+            yield _labelled("culprit", finding.culprit, width)
+        for remedy in finding.remedies:
+            yield _labelled("try", remedy, width)
 
 
-def finding_lines(finding: Any) -> Iterator[str]:
-    yield f"  {'why' if finding.is_trouble else 'note':<8} {printable(finding.text)}"
-    if finding.culprit is not None:
-        yield f"  {'culprit':<8} {printable(finding.culprit)}"
-    for remedy in finding.remedies:
-        yield f"  {'try':<8} {printable(remedy)}"
+def _labelled(label: str, text: str, width: int) -> str:
+    """A text behind its label, on as many lines as it needs."""
+    return fill(
+        printable(text),
+        max(width, _LEAST_WIDTH),
+        initial_indent=f"  {label:<8} ",
+        subsequent_indent=" " * 11,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 GROUP = Verb(

@@ -1,9 +1,10 @@
 """The subjects of ``pybroker explain`` for any cluster."""
 
 from ..verb import Noun
+from .explain_acl import ACL
 from .explain_group import GROUP
 from .explain_lag import LAG
 
 __all__ = ["EXPLAIN"]
 
-EXPLAIN = Noun("explain", "Says why something is as it is, who is the reason, and what to try.", (GROUP, LAG))
+EXPLAIN = Noun("explain", "Says why something is as it is, who is the reason, and what to try.", (GROUP, LAG, ACL))

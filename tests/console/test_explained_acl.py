@@ -17,9 +17,10 @@ from pybroker.base.acls import AclBinding, AclOperation, AclPermission, AclResou
 from pybroker.broker.library.broker import BlockingBroker
 from pybroker.client.asynchronous.cluster import AsyncCluster
 from pybroker.client.client_settings import take_client_settings
+from pybroker.client.explained_acl import HiddenSettings, explained_by
 from pybroker.client.given_options import GivenOptions
 from pybroker.config.authorization import ACL_AUTHORIZER
-from pybroker.console.cluster_views.explained_acl import HiddenSettings, explained_acl, explained_by
+from pybroker.console.cluster_views.explained_acl import explained_acl
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from support.acls import HOSTS, NAMES, PRINCIPALS, bindings, by_pattern, operations
@@ -47,12 +48,12 @@ def test_an_answer_never_contradicts_the_cluster(
     told = by_pattern(acl for acl in acls if acl.pattern.resource_type is kind and acl.pattern.matches(name))
     hidden = HiddenSettings(bool(super_users), allow_everyone or is_set)
     answer = explained_by(question, told, hidden)
-    if answer["allowed"] is None:
+    if answer.allowed is None:
         assert not told
         assert hidden.allow_everyone
-    elif answer["allowed"] is not truth:
+    elif answer.allowed is not truth:
         assert question.principal in super_users
-        assert "super.users may allow it all the same" in answer["text"]
+        assert "super.users may allow it all the same" in answer.text
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 It reads the ACLs from the metadata store: ZooKeeper, or the embedded store of a broker that is stopped.
 """
 
-import argparse
 import asyncio
 import sys
 import time
@@ -13,9 +12,10 @@ from pathlib import Path
 
 from ....base.acl_rules.acl_index import AclIndex
 from ....base.acl_rules.authorizer import WITHOUT_AUTHORIZER, AclAuthorizer, Explanation
-from ....base.acl_rules.question import OPTIONS_OF_TYPES, AclQuestion, QuestionError, read_question
-from ....base.acls import CLUSTER_NAME, AclEntry, AclResourceType, ResourcePattern
+from ....base.acl_rules.question import AclQuestion
+from ....base.acls import AclEntry, ResourcePattern
 from ....base.command_parser import BAD_INPUT, CommandError, CommandParser
+from ....cli.explain.acl_question import DENIED, add_question_options, question_in
 from ....config.authorization import AuthorizationSettings
 from ....config.config import Config
 from ....config.load import load_config
@@ -29,11 +29,12 @@ from ..given_settings import environment_settings
 
 __all__ = ["explain", "explain_command", "question_of"]
 
-_DENIED = 3
 _DESCRIPTION = "Says whether a user may do an operation with a resource, and which rule decides."
 _EPILOG = """\
 example:
   pybroker explain acl --config server.properties --user alice --operation Read --topic orders
+
+With -b HOST:PORT it asks a cluster for its ACLs instead.
 
 exit codes: 0 allowed; 3 denied; 1 failed; 2 bad arguments or settings"""
 
@@ -71,7 +72,7 @@ async def _open_store(config: Config) -> MetadataStore:
 
 def _answer(explanation: Explanation) -> int:
     sys.stdout.write(f"{explanation}\n")
-    return 0 if explanation.is_allowed else _DENIED
+    return 0 if explanation.is_allowed else DENIED
 
 
 async def explain(store: MetadataStore, settings: AuthorizationSettings, question: AclQuestion) -> Explanation:
@@ -98,25 +99,6 @@ def question_of(arguments: Sequence[str]) -> tuple[Path | None, AclQuestion]:
         raise CommandError(f"{wrong}; subjects: acl (see pybroker explain acl --help)", BAD_INPUT)
     parser = CommandParser("pybroker explain acl", _DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("--config", metavar="FILE", type=Path, help="settings file of a broker")
-    parser.add_argument("--user", metavar="NAME", required=True, help="the user, as alice or User:alice")
-    parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where it comes from (%(default)s)")
-    parser.add_argument("--operation", metavar="NAME", required=True, help="as Read, Write or DescribeConfigs")
-    resources = parser.add_mutually_exclusive_group(required=True)
-    for resource_type, option in OPTIONS_OF_TYPES.items():
-        if resource_type is not AclResourceType.CLUSTER:
-            resources.add_argument(f"--{option}", metavar="NAME")
-    resources.add_argument("--cluster", action="store_const", const=CLUSTER_NAME)
+    add_question_options(parser)
     options = parser.parse_args(arguments[1:] if arguments[0] == "acl" else ["--help"])
-    resource_type, name = _resource(options)
-    try:
-        question = read_question(options.user, options.host, options.operation, resource_type, name)
-    except QuestionError as error:
-        parser.error(str(error))
-    return options.config, question
-
-
-def _resource(options: argparse.Namespace) -> tuple[AclResourceType, str]:
-    """The one resource that is given."""
-    given = {kind: getattr(options, option.replace("-", "_")) for kind, option in OPTIONS_OF_TYPES.items()}
-    (resource,) = ((kind, name) for kind, name in given.items() if name is not None)
-    return resource
+    return options.config, question_in(options)

@@ -14,6 +14,7 @@ __all__ = ["addresses", "filled", "group", "http", "servers"]
 _SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
     "pybroker.http.listeners": "HTTP://127.0.0.1:0",
     "log.retention.ms": "-1",
 }

@@ -1,0 +1,61 @@
+"""``pybroker explain acl -b HOST:PORT``: whether a user may do something, by the ACLs that the cluster tells."""
+
+from collections.abc import Iterator
+
+from ...base.command_parser import CommandParser
+from ...base.printable import printable
+from ...client.admin_cluster import AdminCluster
+from ...client.explained_acl import HiddenSettings, acls_in, acls_request, explained_by, explained_without_authorizer
+from ...protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from ...views.explanations import AclExplanation
+from ..exit_codes import DONE, FAILED
+from ..verb import Call, Verb
+from .acl_question import DENIED, add_question_options, question_in
+
+__all__ = ["ACL"]
+
+_BROKER_RESOURCE = 4
+
+
+def _run(call: Call) -> int:
+    question = question_in(call.options)
+    acls = acls_in(call.cluster.ask_any(acls_request(question)))
+    view = (
+        explained_without_authorizer(question)
+        if acls is None
+        else explained_by(question, acls, _hidden_settings(call.cluster))
+    )
+    call.output.documents([view], _lines, name=lambda each: each.decided_by)
+    return FAILED if view.allowed is None else DONE if view.allowed else DENIED
+
+
+def _arguments(parser: CommandParser) -> None:
+    add_question_options(parser)
+
+
+def _lines(view: AclExplanation) -> Iterator[str]:
+    lines = view.text.split("\n")
+    if view.allowed is None:
+        yield "UNKNOWN"
+    yield from map(printable, lines)
+
+
+def _hidden_settings(cluster: AdminCluster) -> HiddenSettings:
+    """Which settings of the authorizer are set; both, when the user may not see the settings of brokers."""
+    (broker, *_) = cluster.metadata().brokers
+    resource = DescribeConfigsResource(
+        resource_type=_BROKER_RESOURCE, resource_name=str(broker.node_id), configuration_keys=None
+    )
+    (result,) = cluster.ask_broker(broker.node_id, DescribeConfigsRequest(resources=[resource])).results
+    if result.error_code:
+        return HiddenSettings(True, True)
+    return HiddenSettings.among(each.name for each in result.configs)
+
+
+ACL = Verb(
+    "acl",
+    "say whether a user may do something, by the cluster's ACLs; exits with 3 when it is denied",
+    _arguments,
+    _run,
+    row=AclExplanation,
+)

@@ -1,0 +1,53 @@
+"""``explain acl -b``: by the ACLs that a cluster tells."""
+
+from collections.abc import Iterator
+
+import pytest
+from pybroker import Broker
+from pybroker.base.acls import AclOperation, AclPermission, AclResourceType, PatternType
+from pybroker.config.authorization import ACL_AUTHORIZER
+from pybroker.protocol.apis import ApiKey
+from pybroker.views.explanations import AclExplanation
+from support.clients.commands import Pybroker, rows_of
+from support.clients.wire_client import WireClient
+from support.load.request_of_each_api import plain_request
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[str]:
+    """A broker with an ACL that lets ana read topics whose names begin with or."""
+    with Broker({"authorizer.class.name": ACL_AUTHORIZER, "super.users": "User:ANONYMOUS"}) as broker:
+        creation = {
+            "resource_type": AclResourceType.TOPIC,
+            "resource_name": "or",
+            "resource_pattern_type": PatternType.PREFIXED,
+            "principal": "User:ana",
+            "host": "*",
+            "operation": AclOperation.READ,
+            "permission_type": AclPermission.ALLOW,
+        }
+        with WireClient(broker.bootstrap_servers) as client:
+            (result,) = client.ask(plain_request(ApiKey.CREATE_ACLS, creations=[creation]), 3).results
+            assert not result.error_code
+        yield broker.bootstrap_servers
+
+
+def test_rule_that_decides_is_named(pybroker: Pybroker, guarded: str) -> None:
+    question = ("explain", "acl", "--operation", "Read", "--topic", "orders", "-b", guarded)
+    allowed = pybroker(*question, "--user", "ana", "-o", "json")
+    (view,) = rows_of(allowed.out, AclExplanation)
+    assert (allowed.code, view["allowed"], view["rule"]["resource"]) == (0, True, "or")
+    denied = pybroker(*question, "--user", "bob")
+    assert denied.code == 3
+    assert "super.users may allow it all the same" in denied.out
+
+
+def test_cluster_without_authorizer_allows_everything(pybroker: Pybroker, servers: str) -> None:
+    ran = pybroker("explain", "acl", "--operation", "Read", "--topic", "orders", "-b", servers, "--user", "bob")
+    assert ran.code == 0
+
+
+def test_question_that_makes_no_sense_is_refused(pybroker: Pybroker, servers: str) -> None:
+    ran = pybroker("explain", "acl", "--operation", "Fly", "--topic", "orders", "-b", servers, "--user", "bob")
+    assert ran.code == 2
+    assert "pybroker explain acl --help" in ran.err
