@@ -51,10 +51,38 @@ def _topics() -> Noun:
     return TOPICS
 
 
+def _configs() -> Noun:
+    from .configs.noun import CONFIGS
+
+    return CONFIGS
+
+
+def _acls() -> Noun:
+    from .acls.noun import ACLS
+
+    return ACLS
+
+
+def _users() -> Noun:
+    from .users.noun import USERS
+
+    return USERS
+
+
+def _quotas() -> Noun:
+    from .quotas.noun import QUOTAS
+
+    return QUOTAS
+
+
 NOUNS: Mapping[str, LazyNoun] = {
     "explain": LazyNoun("say why a group is stuck or lags, and whether a user may do something", _explain),
     "groups": LazyNoun("show groups, their offsets and lag, and change them", _groups),
     "consume": LazyNoun("print the records of topics", _consume),
     "produce": LazyNoun("write records to a topic", _produce),
     "topics": LazyNoun("list, create, change and delete topics", _topics),
+    "configs": LazyNoun("show, change and compare settings", _configs),
+    "acls": LazyNoun("list, add, remove and check rights", _acls),
+    "users": LazyNoun("list, add and remove SCRAM users", _users),
+    "quotas": LazyNoun("list, set and remove quotas of clients", _quotas),
 }

@@ -36,7 +36,14 @@ def add_connection_options(parser: CommandParser) -> None:
         f"else {_DEFAULT_ADDRESS}",
     )
     add("--command-config", metavar="FILE", type=Path, help="settings of the client, as for Kafka's tools")
-    add("-X", dest="settings", metavar="NAME=VALUE", action="append", default=[], help="one setting of the client")
+    add(
+        "-X",
+        dest="client_settings",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="one setting of the client",
+    )
     add("--profile", metavar="NAME", help="settings under this name in ~/.config/pybroker/profiles.toml")
     add("--timeout", metavar="SECONDS", type=_seconds, default=10.0, help="for how long to try (%(default)g)")
 
@@ -51,7 +58,7 @@ def client_settings(options: argparse.Namespace, environment: Mapping[str, str] 
         given |= profile_settings(options.profile, profiles_file(environment))
     if options.command_config is not None:
         given |= _file_settings(options.command_config)
-    for pair in options.settings:
+    for pair in options.client_settings:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
             raise CommandError(f"-X {pair}: must be NAME=VALUE", BAD_INPUT)

@@ -45,4 +45,4 @@ def _run(call: Call) -> int:
     return print_changes(call, changes, failures)
 
 
-ALTER = Verb("alter", "set and reset settings of topics", _arguments, _run, changes=True)
+ALTER = Verb("alter", "set and reset settings of topics", _arguments, _run, changes=True, row=TopicChange)

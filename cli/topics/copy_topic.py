@@ -43,4 +43,4 @@ def _run(call: Call) -> int:
     return print_changes(call, [change], ())
 
 
-COPY = Verb("copy", "create a topic with the settings of another one", _arguments, _run, changes=True)
+COPY = Verb("copy", "create a topic with the settings of another one", _arguments, _run, changes=True, row=TopicChange)

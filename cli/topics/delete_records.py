@@ -114,5 +114,9 @@ def _ask_leaders(cluster: AdminCluster, plan: _Starts, timeout_ms: int, failures
     return done
 
 
-TRUNCATE = Verb("truncate", "delete the oldest records of topics", _truncate_arguments, _truncate, changes=True)
-EMPTY = Verb("empty", "delete all records of topics, and keep the topics", _empty_arguments, _empty, changes=True)
+TRUNCATE = Verb(
+    "truncate", "delete the oldest records of topics", _truncate_arguments, _truncate, changes=True, row=Truncation
+)
+EMPTY = Verb(
+    "empty", "delete all records of topics, and keep the topics", _empty_arguments, _empty, changes=True, row=Truncation
+)

@@ -40,4 +40,4 @@ def _run(call: Call) -> int:
     return print_changes(call, changes, failures)
 
 
-GROW = Verb("grow", "give topics more partitions", _arguments, _run, changes=True)
+GROW = Verb("grow", "give topics more partitions", _arguments, _run, changes=True, row=TopicChange)

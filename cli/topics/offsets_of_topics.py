@@ -49,4 +49,4 @@ def _offset(found: dict[TopicPartition, int], partition: TopicPartition) -> int 
     return None if offset == NO_OFFSET else offset
 
 
-OFFSETS = Verb("offsets", "show where the records of topics start and end", _arguments, _run)
+OFFSETS = Verb("offsets", "show where the records of topics start and end", _arguments, _run, row=PartitionOffsets)

@@ -13,7 +13,7 @@ def test_created_topic_is_listed_and_described(pybroker: Pybroker, topic: str) -
     listed = pybroker("topics", "list", topic)
     assert listed.out.splitlines()[1].split() == [topic, "3", "1", "ok"]
     described = pybroker("topics", "describe", topic, "-o", "wide").out.splitlines()
-    assert re.fullmatch(f"{topic}: 3 partitions, 1 replicas, id [-_A-Za-z0-9]{{22}}", described[0])
+    assert re.fullmatch(f"{topic}: 3 partitions, 1 replicas, min ISR 1, id [-_A-Za-z0-9]{{22}}", described[0])
     assert described[1] == "  retention.ms=1000"
     assert [line.split()[0] for line in described[3:]] == ["0", "1", "2"]
 
@@ -70,4 +70,4 @@ def test_list_of_troubled_topics_leaves_out_healthy_ones(pybroker: Pybroker, top
 
 def test_setting_without_a_value_is_refused(pybroker: Pybroker, topic: str) -> None:
     ran = pybroker("topics", "create", topic, "-c", "retention.ms")
-    assert (ran.code, ran.err) == (2, "pybroker: -c retention.ms: must be NAME=VALUE\n")
+    assert (ran.code, ran.err) == (2, "pybroker: retention.ms: must be NAME=VALUE\n")

@@ -1,0 +1,1 @@
+"""``pybroker acls``: access rules of a cluster."""

@@ -1,0 +1,1 @@
+"""``pybroker quotas``: limits for users, client ids and addresses."""

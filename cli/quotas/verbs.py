@@ -1,0 +1,151 @@
+"""``pybroker quotas list``, ``set`` and ``unset``."""
+
+from collections.abc import Iterable, Mapping
+
+from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
+from ...client.admin_cluster import AdminCluster
+from ...protocol.errors import error_for
+from ...protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    OpData,
+    RequestEntityData,
+    RequestEntryData,
+)
+from ...protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from ..exit_codes import DONE, NOT_THERE
+from ..output.columns import Column, bytes_text
+from ..reading.quantities import bytes_in, number_in
+from ..verb import Call, Verb
+from .entities import DEFAULT, KEYS, Entity, add_entity_options, entity_in, entity_text
+from .shapes import Quota
+
+__all__ = ["LIST", "SET", "UNSET"]
+
+_EXACT, _DEFAULT_ENTITY = 0, 1
+_BYTE_RATES = (KEYS["produce"], KEYS["consume"])
+_UNITS = {
+    "produce": "bytes a second, such as 1MB",
+    "consume": "bytes a second, such as 1MB",
+    "request": "percent of one thread's time",
+    "mutations": "partitions created and deleted a second",
+    "connections": "new connections a second, with --ip only",
+}
+_COLUMNS = (
+    Column("USER", lambda row: row.user),
+    Column("CLIENT ID", lambda row: row.client_id),
+    Column("IP", lambda row: row.ip),
+    Column("QUOTA", lambda row: row.quota),
+    Column("VALUE", lambda row: _value_text(row)),
+)
+
+
+def _set_arguments(parser: CommandParser) -> None:
+    add_entity_options(parser)
+    group = parser.add_argument_group("quotas")
+    for word, unit in _UNITS.items():
+        group.add_argument(f"--{word}", metavar="N", help=unit)
+
+
+def _unset_arguments(parser: CommandParser) -> None:
+    add_entity_options(parser)
+    group = parser.add_argument_group("quotas (default: all that are set)")
+    for word in _UNITS:
+        group.add_argument(f"--{word}", action="store_true")
+
+
+def _list(call: Call) -> int:
+    rows = _found(call.cluster, entity_in(call.options), is_strict=False)
+    call.output.rows(rows, _COLUMNS, name=_entity_of)
+    if not rows:
+        call.output.say("there are no such quotas")
+    return DONE
+
+
+def _set(call: Call) -> int:
+    given = {word: getattr(call.options, word) for word in _UNITS if getattr(call.options, word) is not None}
+    values = {
+        KEYS[word]: bytes_in(text) if KEYS[word] in _BYTE_RATES else number_in(text) for word, text in given.items()
+    }
+    if not values:
+        raise CommandError("nothing to set; give at least one quota, such as --produce 1MB", BAD_INPUT)
+    return _change(call, values)
+
+
+def _unset(call: Call) -> int:
+    entity = _given_entity(call)
+    there = {row.quota for row in _found(call.cluster, entity, is_strict=True)}
+    wanted = {KEYS[word] for word in _UNITS if getattr(call.options, word)}
+    keys = sorted(there & wanted if wanted else there)
+    if not keys:
+        raise CommandError(f"{entity_text(entity.items())} has no such quota", NOT_THERE)
+    return _change(call, dict.fromkeys(keys))
+
+
+def _given_entity(call: Call) -> Entity:
+    entity = entity_in(call.options)
+    if not entity:
+        raise CommandError("whose quota? give --user, --client, --ip or their -default forms", BAD_INPUT)
+    return entity
+
+
+def _change(call: Call, values: Mapping[str, float | None]) -> int:
+    """None removes a quota."""
+    entity = _given_entity(call)
+    request = AlterClientQuotasRequest(
+        entries=[
+            RequestEntryData(
+                entity=[RequestEntityData(entity_type=kind, entity_name=name) for kind, name in entity.items()],
+                ops=[OpData(key=key, value=value or 0.0, remove=value is None) for key, value in values.items()],
+            )
+        ],
+        validate_only=call.options.dry_run,
+    )
+    for entry in call.cluster.ask_any(request).entries:
+        if entry.error_code:
+            said = entry.error_message or error_for(entry.error_code)
+            raise error_for(entry.error_code, f"{entity_text(entity.items())}: {said}")
+    call.output.rows([_row(entity, *each) for each in values.items()], _COLUMNS, name=_entity_of)
+    if call.options.dry_run:
+        call.output.say("nothing was changed (--dry-run)")
+    return DONE
+
+
+def _found(cluster: AdminCluster, entity: Entity, *, is_strict: bool) -> list[Quota]:
+    """The quotas of entities with these parts; ``is_strict``: with no others."""
+    components = [
+        ComponentData(entity_type=kind, match_type=_DEFAULT_ENTITY if name is None else _EXACT, match=name)
+        for kind, name in entity.items()
+    ]
+    response = cluster.ask_any(DescribeClientQuotasRequest(components=components, strict=is_strict))
+    if response.error_code:
+        said = response.error_message or error_for(response.error_code)
+        raise error_for(response.error_code, f"quotas cannot be listed: {said}")
+    rows = [
+        _row({part.entity_type: part.entity_name for part in entry.entity}, value.key, value.value)
+        for entry in response.entries or ()
+        for value in entry.values
+    ]
+    return sorted(rows, key=lambda row: (row.user or "", row.client_id or "", row.ip or "", row.quota))
+
+
+def _row(entity: Entity, key: str, value: float | None) -> Quota:
+    names = {kind: DEFAULT if name is None else name for kind, name in entity.items()}
+    return Quota(user=names.get("user"), client_id=names.get("client-id"), ip=names.get("ip"), quota=key, value=value)
+
+
+def _entity_of(row: Quota) -> str:
+    parts: Iterable[tuple[str, str | None]] = (("user", row.user), ("client-id", row.client_id), ("ip", row.ip))
+    return entity_text(each for each in parts if each[1] is not None)
+
+
+def _value_text(row: Quota) -> str:
+    if row.value is None:
+        return "(removed)"
+    if row.quota in _BYTE_RATES:
+        return f"{bytes_text(round(row.value))}/s"
+    return f"{row.value:g} %" if row.quota == KEYS["request"] else f"{row.value:g}/s"
+
+
+LIST = Verb("list", "list quotas", add_entity_options, _list, row=Quota)
+SET = Verb("set", "set quotas", _set_arguments, _set, changes=True, row=Quota)
+UNSET = Verb("unset", "remove quotas", _unset_arguments, _unset, changes=True, row=Quota)

@@ -1,0 +1,1 @@
+"""``pybroker users``: users of a cluster that log in by SCRAM."""

@@ -1,0 +1,37 @@
+"""Reads the SCRAM users of a cluster (DescribeUserScramCredentials, Kafka 2.7 or newer)."""
+
+from collections.abc import Sequence
+
+from ...client.admin_cluster import AdminCluster
+from ...protocol.errors import ErrorCode, error_for
+from ...protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
+from ...protocol.scram import SCRAM_MECHANISMS
+from .shapes import Credential, User
+
+__all__ = ["MECHANISMS", "found_users"]
+
+MECHANISMS = {name.rpartition("-")[2]: mechanism for name, mechanism in SCRAM_MECHANISMS.items()}
+"""The mechanisms by the words of ``--scram``."""
+_NAMES = {mechanism.code: name for name, mechanism in SCRAM_MECHANISMS.items()}
+
+
+def found_users(cluster: AdminCluster, names: Sequence[str] | None = None) -> list[User]:
+    """These users or all users, by name; a user without credentials is left out. Raises KafkaError."""
+    asked = None if names is None else [UserName(name=name) for name in names]
+    response = cluster.ask_any(DescribeUserScramCredentialsRequest(users=asked))
+    if response.error_code:
+        said = response.error_message or error_for(response.error_code)
+        raise error_for(response.error_code, f"users cannot be listed: {said}")
+    users = []
+    for result in sorted(response.results, key=lambda each: each.user):
+        if result.error_code == ErrorCode.RESOURCE_NOT_FOUND:
+            continue
+        if result.error_code:
+            said = result.error_message or error_for(result.error_code)
+            raise error_for(result.error_code, f"user {result.user}: {said}")
+        credentials = tuple(
+            Credential(mechanism=_NAMES.get(each.mechanism, f"unknown {each.mechanism}"), iterations=each.iterations)
+            for each in sorted(result.credential_infos, key=lambda each: each.mechanism)
+        )
+        users.append(User(user=result.user, credentials=credentials))
+    return users
