@@ -1,5 +1,6 @@
 """``scripts/cluster N``: runs a cluster in a terminal. Typed lines kill, pause and cut brokers; Ctrl-C stops all."""
 
+import shlex
 import signal
 import sys
 from argparse import ArgumentTypeError, Namespace
@@ -10,6 +11,7 @@ from typing import NoReturn
 
 from ...base.command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 from ...config.config_error import ConfigError
+from ...config.http_listeners import HTTP_LISTENERS
 from ...config.jaas import SCRAM_SHA_512
 from ...protocol.client import Credentials
 from ..library.cluster.blocking_cluster import BlockingCluster, MemberName
@@ -29,19 +31,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run it until a signal; returns the exit code."""
     try:
         options = _options(arguments)
+        settings = parse_overrides(options.override)
         cluster = BlockingCluster(
             options.brokers,
-            parse_overrides(options.override),
+            settings,
             directory=options.directory,
             zookeeper=options.zookeeper,
             zookeeper_jars=options.jars,
             tls=options.tls,
             users=dict(options.user) or None,
+            http=HTTP_LISTENERS not in settings,
         )
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _interrupt)
         with cluster:
-            _say([*_describe(cluster), *_describe_access(cluster, options), _HELP])
+            access = _describe_access(cluster, options)
+            _say([*_describe(cluster), *access, *_describe_console(cluster, has_settings=bool(access)), _HELP])
             _obey(cluster, sys.stdin)
             Event().wait()
     except KeyboardInterrupt:
@@ -117,7 +122,7 @@ def _describe_access(cluster: BlockingCluster, options: Namespace) -> list[str]:
     ca_file = cluster.ca_file if options.tls else None
     login = Credentials(SCRAM_SHA_512, *options.user[0]) if options.user else None
     settings = client_settings(ca_file, login)
-    file = cluster.log_file(1).parents[1] / "client.properties"
+    file = _client_file(cluster)
     write_client_settings(file, settings)
     needs = [f"security protocol {settings['security.protocol']}"]
     if ca_file is not None:
@@ -127,6 +132,21 @@ def _describe_access(cluster: BlockingCluster, options: Namespace) -> list[str]:
         needs.append(f"{users} may log in by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
     whose = "Java's clients and Kafka's tools" + (f" as {login.user}" if login is not None else "")
     return [f"clients: {'; '.join(needs)}", f"settings for {whose}: {file}"]
+
+
+def _client_file(cluster: BlockingCluster) -> Path:
+    return cluster.log_file(1).parents[1] / "client.properties"
+
+
+def _describe_console(cluster: BlockingCluster, *, has_settings: bool) -> list[str]:
+    """The command line that shows the cluster in the browser. ``has_settings``: clients need the file of settings."""
+    urls = [url for broker in cluster.broker_ids if (url := cluster.http_url(broker)) is not None]
+    if not urls:
+        return []
+    words = ["pybroker", "console", "--bootstrap-server", cluster.bootstrap_servers]
+    if has_settings:
+        words += ["--command-config", str(_client_file(cluster))]
+    return [f"see it in the browser: {shlex.join([*words, *(word for url in urls for word in ('--v1', url))])}"]
 
 
 def _obey(cluster: BlockingCluster, lines: Iterable[str]) -> None:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -210,17 +211,22 @@ def test_cluster_command_obeys_typed_commands_and_ends_on_ctrl_c(tmp_path: Path,
     with cluster_command(*arguments) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        first = [process.stdout.readline() for _ in range(5)]
+        first = [process.stdout.readline() for _ in range(6)]
         assert first[0].startswith("bootstrap servers: 127.0.0.1:")
         assert first[1] == f"zookeeper: {tree}\n"
         assert "broker 2: 127.0.0.1:" in first[3]
+        console = first[4].partition(": ")[2].split()
+        assert console[:4] == ["pybroker", "console", "--bootstrap-server", first[0].split()[-1]]
+        for url in console[5::2]:
+            with urllib.request.urlopen(f"{url}/readyz", timeout=60) as answer:
+                assert answer.status == 200
         for typed, answer in (
             ("kill 1", "done"),
             ("start 1", "done"),
             ("cut 1 2", "done"),
             ("kill 3", "the cluster has no broker 3"),
-            ("jump", first[4].strip()),
-            ("kill x", first[4].strip()),
+            ("jump", first[5].strip()),
+            ("kill x", first[5].strip()),
         ):
             process.stdin.write(typed + "\n")
             assert process.stdout.readline().strip() == answer
@@ -235,7 +241,7 @@ def test_cluster_command_tells_clients_how_to_reach_a_secured_cluster(tmp_path: 
     arguments = ["1", "--zookeeper", tree, "--directory", str(tmp_path)]
     with cluster_command(*arguments, "--tls", "--user", f"alice={password}", "--user", "bob=canary") as process:
         assert process.stdout is not None
-        said = [process.stdout.readline().strip() for _ in range(6)]
+        said = [process.stdout.readline().strip() for _ in range(7)]
         servers = said[0].partition(": ")[2]
         authority = tmp_path / "certificates" / "ca.pem"
         assert said[3] == (
@@ -245,6 +251,7 @@ def test_cluster_command_tells_clients_how_to_reach_a_secured_cluster(tmp_path: 
         file = tmp_path / "client.properties"
         assert said[4] == f"settings for Java's clients and Kafka's tools as alice: {file}"
         known = ["--bootstrap-server", servers, "--command-config", str(file)]
+        assert f" console {' '.join(known)} --v1 http://127.0.0.1:" in said[5]
         assert "Created topic orders" in run_tool(f"{TOOLS}.TopicCommand", *known, "--create", "--topic", "orders")
         process.send_signal(signal.SIGINT)
         assert process.stdout.readline() == "stopped\n"

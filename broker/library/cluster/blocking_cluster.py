@@ -66,7 +66,9 @@ class BlockingCluster:
         zookeeper_jars: str | Path | None = None,
         tls: bool = False,
         users: Mapping[str, str] | None = None,
+        http: bool = False,
     ) -> None:
+        """``http``: each broker has an HTTP endpoint on a free port."""
         if brokers < 1:
             raise ValueError(f"a cluster needs at least one broker, not {brokers}")
         for name in _OWN:
@@ -81,7 +83,9 @@ class BlockingCluster:
             self._settings |= users_of_listeners(users, ("CLIENTS", "BROKERS"), self._login)
         self._given_directory = None if directory is None else Path(directory).absolute()
         self._given_zookeeper = zookeeper
-        self._zookeeper_jars = None if zookeeper_jars is None else Path(zookeeper_jars)
+        self._zookeeper_jars = None if zookeeper_jars is None else Path(zookeeper_jars).absolute()
+        self._has_http = http
+        self._http_ports: dict[int, int] = {}
         if tls:
             check_library()
         self._has_tls = tls
@@ -109,6 +113,11 @@ class BlockingCluster:
     def bootstrap_server(self, broker: int) -> str:
         """``host:port`` of one broker."""
         return f"{HOST}:{self._client_port(broker)}"
+
+    def http_url(self, broker: int) -> str | None:
+        """The address of the broker's HTTP endpoint; None unless the cluster runs with ``http``."""
+        port = self._http_ports.get(broker) if self._has_http else None
+        return None if port is None else f"http://{HOST}:{port}"
 
     @property
     def zookeeper(self) -> str:
@@ -206,9 +215,10 @@ class BlockingCluster:
             self.start(ZOOKEEPER)
         if self._users:
             self._on_wires(store_users, self.zookeeper, _for_broker(1, self._settings), self._users)
-        ports = free_ports(2 * self._count)
+        ports = free_ports(3 * self._count)
         for broker in self.broker_ids:
             self._client_ports[broker] = ports.pop()
+            self._http_ports[broker] = ports.pop()
             self._brokers[broker] = self._new_broker(broker, directory / f"broker-{broker}", ports.pop())
         for starting in self._brokers.values():
             starting.begin()
@@ -230,7 +240,7 @@ class BlockingCluster:
             "zookeeper.session.timeout.ms": "6000",
             "controlled.shutdown.retry.backoff.ms": "500",
             "log.dirs": str(self._settings.get("log.dir", directory / "data")),
-            HTTP_LISTENERS: "",  # the default address is for one broker of a machine
+            HTTP_LISTENERS: f"HTTP://{HOST}:{self._http_ports[broker]}" if self._has_http else "",
             **{name: str(value) for name, value in _for_broker(broker, self._settings).items()},
             "broker.id": str(broker),
             **self._listeners(clients, port),
@@ -311,7 +321,7 @@ class BlockingCluster:
 
     def _forget(self) -> None:
         self._proxies, self._brokers, self._zookeeper, self._client_ports = TcpProxies(), {}, None, {}
-        self._certificates = None
+        self._certificates, self._http_ports = None, {}
         directory, self._temporary = self._temporary, None
         if directory is not None:
             directory.cleanup()
