@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import ssl
 import struct
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -296,6 +297,42 @@ async def test_new_connections_get_a_certificate_that_was_written_again_and_open
 async def subject_of(peer: Peer) -> str:
     parts = dict(part[0] for part in peer.writer.get_extra_info("peercert")["subject"])
     return str(parts["commonName"])
+
+
+async def test_certificates_that_are_renewed_under_load_disturb_no_request(keys: Path) -> None:
+    config = config_of(keystore_location=str(keys), allow_dn_changes="true", allow_san_changes="true")
+    trusting = client_context()
+    trusting.check_hostname = False
+    seen: Counter[str] = Counter()
+    async with encrypted(config) as (server, encryption):
+
+        async def stay() -> None:
+            peer = await connect(server, trusting)
+            try:
+                while True:
+                    assert await user_of(server, peer) == "User:ANONYMOUS"
+            finally:
+                peer.writer.transport.abort()
+
+        async def come_and_go() -> None:
+            while True:
+                peer = await connect(server, trusting)
+                try:
+                    assert await user_of(server, peer) == "User:ANONYMOUS"
+                    seen[await subject_of(peer)] += 1
+                finally:
+                    peer.writer.transport.abort()
+
+        clients = [asyncio.create_task(client()) for client in (stay, stay, come_and_go)]
+        for store, name in [("client", "alice"), ("server", "server")] * 5:
+            renew(keys, store)
+            encryption.reload(config)
+            before = seen[name]
+            await until(lambda name=name, before=before: seen[name] > before)  # type: ignore[misc]
+        assert not any(client.done() for client in clients)
+        for client in clients:
+            client.cancel()
+        await asyncio.gather(*clients, return_exceptions=True)
 
 
 async def test_new_stores_that_are_refused_leave_the_old_ones_in_use(keys: Path) -> None:
