@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Set
 from uuid import UUID
 
 from ....base.acls import AclOperation, AclResourceType
-from ....base.yielding import with_yields
+from ....base.yielding import ITEMS_BETWEEN_YIELDS, with_yields
 from ....controller.topics.auto_creation import CreationResult
 from ....controller.topics.permit import Permit
 from ....controller.topics.topic_names import is_internal_topic, is_legal_topic_name
@@ -58,13 +58,14 @@ class Metadata:
     def __call__(
         self, context: RequestContext, request: MetadataRequest
     ) -> MetadataResponse | Awaitable[MetadataResponse]:
-        """Answers at once, unless it creates a topic, or asks for the client's rights to all topics."""
+        """Answers at once, unless it creates a topic, or all of many topics are wanted."""
         _check(context, request)
         asks_for_all = request.topics is None or (context.api_version == 0 and not request.topics)
         if asks_for_all:
             names = sorted(self._cache.topics)
-            if context.authorizer is not None:
+            if len(names) > ITEMS_BETWEEN_YIELDS:
                 return self._permitted(context, request, names)
+            names = [name for name in names if _may_describe(context, name)]
             return self._response(context, request, [self._topic(context, name) for name in names])
         assert request.topics is not None
         topic_ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != NULL_UUID)
@@ -86,11 +87,11 @@ class Metadata:
 
     async def _permitted(self, context: RequestContext, request: MetadataRequest, names: list[str]) -> MetadataResponse:
         """The topics of ``names`` that the client may describe. Topics may be deleted meanwhile."""
-        topics = []
-        async for name in with_yields(names):
-            may_describe = context.may(AclOperation.DESCRIBE, AclResourceType.TOPIC, name, is_quiet=True)
-            if may_describe and self._cache.has_topic(name):
-                topics.append(self._topic(context, name))
+        topics = [
+            self._topic(context, name)
+            async for name in with_yields(names)
+            if _may_describe(context, name) and self._cache.has_topic(name)
+        ]
         return self._response(context, request, topics)
 
     def _may_not_create(self, context: RequestContext, names: list[str]) -> Set[str]:
@@ -193,6 +194,10 @@ def _check(context: RequestContext, request: MetadataRequest) -> None:
             raise InvalidRequestError(f"Topic name can not be null for version {version}")
         if topic.topic_id != NULL_UUID:
             raise InvalidRequestError(f"Topic IDs are not supported in requests for version {version}")
+
+
+def _may_describe(context: RequestContext, name: str) -> bool:
+    return context.may(AclOperation.DESCRIBE, AclResourceType.TOPIC, name, is_quiet=True)
 
 
 def _why_missing(name: str) -> ErrorCode:
