@@ -12,14 +12,20 @@ from support.console.fake_cluster import FakeCluster
 from support.console.fake_console import FakeConsole
 
 TOPICS = 10_000
+NAMES = [f"team-{number % 70}.topic-{number}" for number in range(TOPICS)]
+LAST_TOPIC = max(NAMES)
 MOST_ROWS = 200
 OPEN_SECONDS = 1.0
 KEY_SECONDS = 0.05
+SEEN = """wanted => new Promise((done) => {
+  const look = () => document.querySelector(wanted) ? done() : setTimeout(look, 20);
+  look();
+})"""
 
 
 @pytest.fixture(scope="module")
 def watched(browser: Any, module_console: FakeConsole) -> Iterator[WatchedPage]:
-    module_console.cluster = FakeCluster(topics=[f"team-{number % 70}.topic-{number}" for number in range(TOPICS)])
+    module_console.cluster = FakeCluster(topics=NAMES)
     with watched_page(browser, module_console.url) as page:
         page.show("/brokers", "table")
         yield page
@@ -79,11 +85,29 @@ def test_key_stroke_in_the_filter_of_10000_topics_takes_less_than_50_ms(
 def test_last_topic_is_there_after_scrolling_to_the_end(watched: WatchedPage) -> None:
     watched.go("/topics?sort=topic", "table[aria-label=Topics] tbody tr")
     watched.page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
-    last = max(f"team-{number % 70}.topic-{number}" for number in range(TOPICS))
-    watched.page.get_by_role("link", name=last, exact=True).wait_for()
+    watched.page.get_by_role("link", name=LAST_TOPIC, exact=True).wait_for()
     assert watched.page.locator("main tbody tr").count() < MOST_ROWS
     height = watched.page.evaluate("document.querySelector('main tbody').getBoundingClientRect().height")
     assert height == pytest.approx(28 * TOPICS, rel=0.01)
+
+
+def test_first_topics_are_usable_while_the_others_are_on_their_way(browser: Any, watched: WatchedPage) -> None:
+    held: list[Any] = []
+    with watched_page(browser, watched.url) as anew:
+        page = anew.page
+        page.route("**/api/topics", lambda route: held.append(route))
+        anew.show("/topics", "table[aria-label=Topics] tbody tr")
+        assert held
+        table = page.locator("table[aria-label=Topics]")
+        assert table.get_attribute("aria-rowcount") == str(TOPICS + 1)
+        assert page.evaluate("document.documentElement.scrollHeight") > 28 * TOPICS
+        page.get_by_role("link", name="team-0.topic-0", exact=True).wait_for()
+        page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        held.pop().continue_()
+        last = f"tr[aria-rowindex='{TOPICS + 1}']"
+        page.evaluate(SEEN, last)
+        assert LAST_TOPIC in page.locator(last).inner_text()
+        assert anew.problems() == []
 
 
 def test_matrix_of_30000_partitions_draws_only_the_rows_on_the_screen(watched: WatchedPage) -> None:

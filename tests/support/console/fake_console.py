@@ -65,7 +65,6 @@ class FakeConsole:
             "cluster": lambda: self.cluster.cluster(),
             "brokers": lambda: self.cluster.brokers(),
             "partitions": lambda: self.cluster.partitions(),
-            "topics": lambda: self.cluster.topic_list(),
             "groups": lambda: self.cluster.group_list(),
             "clients": lambda: self.cluster.clients(),
             "requests/slow": lambda: self.cluster.slow_requests(),
@@ -84,6 +83,7 @@ class FakeConsole:
         }
         routes = [
             *(Route(f"/api/{path}", self._list(get)) for path, get in lists.items()),
+            Route("/api/topics", self._topics),
             Route("/api/filter", self._filter),
             Route("/api/explain/acl", self._explain),
             Route("/api/topics/{topic}/search", self._search),
@@ -106,6 +106,11 @@ class FakeConsole:
             return AsciiResponse(as_plain_kafka(view) if self.cluster.is_plain_kafka else view)
 
         return answer
+
+    def _topics(self, request: Request) -> Response:
+        view = self.cluster.topic_list()
+        items = sorted(view["items"], key=lambda row: row["topic"])[: int(request.query_params.get("limit", 10_000))]
+        return self._answer(lambda _: {**view, "items": items})(request)
 
     def _filter(self, request: Request) -> Response:
         query = request.query_params["query"]

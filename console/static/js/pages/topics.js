@@ -12,6 +12,7 @@ import { keeps, lagTone, troubleOf } from "../words.js";
 import { CreateTopic } from "./create_topic.js";
 
 const SOON_MS = 1_000;
+const FIRST_ROWS = 100;
 
 /** @typedef {any} Row */
 const COLUMNS = [
@@ -43,24 +44,29 @@ const RULES = {
 };
 
 export function Topics() {
-  const { data, error, refresh } = useData("/topics", 15_000);
+  const { filter = "", sort = "topic" } = route.value.query;
+  const [whole, setWhole] = useState(false);
+  // Thousands of rows take long to arrive, so the first rows are asked for apart.
+  const first = useData(whole || filter || sort !== "topic" ? null : `/topics?limit=${FIRST_ROWS}`);
+  const { data: all, error, refresh } = useData("/topics", 15_000);
   const [creating, setCreating] = useState(false);
-  const filter = route.value.query.filter ?? "";
+  const data = all ?? first.data;
   const items = data?.items;
   const rows = useMemo(() => filterRows(items ?? [], filter, RULES), [items, filter]);
+  useEffect(() => { if (all) setWhole(true); }, [all]);
   // The first answer about a large cluster comes before sizes, rates and settings are known.
   useEffect(() => {
-    if (data?.is_complete !== false) return undefined;
+    if (all?.is_complete !== false) return undefined;
     const timer = setTimeout(refresh, SOON_MS);
     return () => clearTimeout(timer);
-  }, [data]);
+  }, [all]);
   if (!data) return html`<${Waiting} error=${error} what="the topics" />`;
   return html`
     <div class="bar"><h1>Topics <span class="quiet">${filter ? `${count(rows.length)} of ` : ""}${count(data.total)}</span></h1>
       <${FilterBox} label="Filter topics" hint="filter: orders is:under-replicated size>1GiB" />
       ${session.value.writes && html`<button type="button" onClick=${() => setCreating(true)}>Create topic …</button>`}</div>
     <${Stale} error=${error} />
-    <${Table} label="Topics" main rows=${rows} columns=${COLUMNS} sort="topic" rowKey=${RULES.name}
+    <${Table} label="Topics" main rows=${rows} total=${all ? undefined : data.total} columns=${COLUMNS} sort="topic" rowKey=${RULES.name}
       href=${(/** @type {Row} */ row) => to(["topics", row.topic])} empty=${filter ? "No topic matches the filter." : "There is no topic."} />
     <${CommandLine} cli=${data.cli} />
     ${creating && html`<${CreateTopic} onClose=${() => setCreating(false)} onDone=${refresh} />`}`;

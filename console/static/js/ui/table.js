@@ -72,6 +72,7 @@ function Head({ columns, sort, onSort }) {
  * @param {string} props.label says what the table holds, for screen readers
  * @param {Column[]} props.columns
  * @param {any[]} props.rows
+ * @param {number} [props.total] how many rows there will be, while only the first are known
  * @param {(row: any) => string} props.rowKey
  * @param {(row: any) => string | null} [props.href] where Enter leads
  * @param {(row: any) => void} [props.onOpen] what Enter does, if it leads nowhere
@@ -81,12 +82,13 @@ function Head({ columns, sort, onSort }) {
  * @param {(row: any) => boolean} [props.isOpen] marks the row whose details are shown
  * @param {string} [props.className]
  */
-export function Table({ label, columns, rows, rowKey, href, onOpen, sort = "", main = false, empty, isOpen, className }) {
+export function Table({ label, columns, rows, total = 0, rowKey, href, onOpen, sort = "", main = false, empty, isOpen, className }) {
   const [own, setOwn] = useState(sort);
   const order = main ? route.value.query.sort ?? sort : own;
   const list = useMemo(() => sorted(rows, columns, order), [rows, order, columns.length]);
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const [from, until] = useWindow(body, list.length);
+  const count = Math.max(list.length, total);
   const [chosen, setChosen] = useState(-1);
   // Keys come faster than the page is drawn, so they read the newest values here.
   const now = useRef({ chosen, list });
@@ -119,7 +121,7 @@ export function Table({ label, columns, rows, rowKey, href, onOpen, sort = "", m
   if (rows.length === 0) return html`<p class="quiet waiting">${empty ?? "Nothing here."}</p>`;
   return html`
     <div class="table">
-    <table class=${className} aria-label=${label} aria-rowcount=${list.length + 1}>
+    <table class=${className} aria-label=${label} aria-rowcount=${count + 1}>
       <colgroup>${columns.map((column) => html`<col key=${column.id} class=${column.rank ? `rank${column.rank}` : ""}
         style=${column.width ? { width: column.width } : undefined} />`)}</colgroup>
       <${Head} columns=${columns} sort=${order} onSort=${onSort} />
@@ -134,8 +136,8 @@ export function Table({ label, columns, rows, rowKey, href, onOpen, sort = "", m
               <td key=${column.id} class=${`${column.num ? "num" : ""} ${column.rank ? `rank${column.rank}` : ""}`}
                 >${column.cell(row)}</td>`)}
           </tr>`)}
-        ${until < list.length && html`<tr aria-hidden="true" class="gap" key="below"
-          style=${{ height: `${(list.length - until) * ROW}px` }}></tr>`}
+        ${until < count && html`<tr aria-hidden="true" class="gap" key="below"
+          style=${{ height: `${(count - until) * ROW}px` }}></tr>`}
       </tbody>
     </table></div>`;
 }
