@@ -75,6 +75,18 @@ def _quotas() -> Noun:
     return QUOTAS
 
 
+def _cluster() -> Noun:
+    from .cluster.noun import CLUSTER
+
+    return CLUSTER
+
+
+def _txns() -> Noun:
+    from .txns.noun import TXNS
+
+    return TXNS
+
+
 NOUNS: Mapping[str, LazyNoun] = {
     "explain": LazyNoun("say why a group is stuck or lags, and whether a user may do something", _explain),
     "groups": LazyNoun("show groups, their offsets and lag, and change them", _groups),
@@ -85,4 +97,6 @@ NOUNS: Mapping[str, LazyNoun] = {
     "acls": LazyNoun("list, add, remove and check rights", _acls),
     "users": LazyNoun("list, add and remove SCRAM users", _users),
     "quotas": LazyNoun("list, set and remove quotas of clients", _quotas),
+    "cluster": LazyNoun("check a cluster, wait for it, and move its partitions", _cluster),
+    "txns": LazyNoun("list, describe and abort transactions", _txns),
 }

@@ -1,0 +1,1 @@
+"""``pybroker cluster``: brokers, health, leaders, reassignments and log directories of a cluster."""

@@ -1,0 +1,146 @@
+"""``pybroker cluster health`` and ``pybroker cluster wait``."""
+
+import sys
+import time
+from collections.abc import Iterator
+from itertools import count
+
+from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
+from ...base.printable import printable
+from ...client.admin_cluster import AdminCluster
+from ...protocol.errors import KafkaError
+from ...protocol.messages.metadata import MetadataResponse
+from ..configs.found_settings import found_settings
+from ..configs.resources import Resource, ResourceKind
+from ..exit_codes import DONE, TIMED_OUT, UNHEALTHY, refusal
+from ..verb import Call, Verb
+from .log_directories import directories_of
+from .problems import counted, problem, problems_in
+from .shapes import ClusterHealth, ClusterProblem
+
+__all__ = ["HEALTH", "WAIT"]
+
+_MIN_ISR = "min.insync.replicas"
+_PAUSE_S = 0.25
+_LEAST_WATCH_S = 0.1
+
+
+def _health_arguments(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--watch", metavar="SECONDS", nargs="?", type=float, const=2.0, help="look again and again until Ctrl-C (2 s)"
+    )
+
+
+def _wait_arguments(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("--healthy", action="store_true", help="wait until health finds no problem; also without other conditions")
+    add("--brokers", metavar="N", type=int, default=0, help="wait for so many brokers")
+    add("--topic", dest="topics", metavar="TOPIC", action="append", default=[], help="wait for a topic with leaders")
+
+
+def _health(call: Call) -> int:
+    watch = call.options.watch
+    if watch is not None and not watch >= _LEAST_WATCH_S:
+        raise CommandError(f"--watch must be at least {_LEAST_WATCH_S}", BAD_INPUT)
+    for round_number in count():
+        health = _looked(call.cluster)
+        if round_number and call.output.is_for_people:
+            call.output.say(time.strftime("%H:%M:%S"))
+        call.output.documents([health], _lines, name=lambda view: "healthy" if view.is_healthy else "unhealthy")
+        if watch is None:
+            break
+        sys.stdout.flush()
+        time.sleep(watch)
+    return DONE if health.is_healthy else UNHEALTHY
+
+
+def _looked(cluster: AdminCluster) -> ClusterHealth:
+    """The health now. A cluster that cannot be reached is not healthy."""
+    try:
+        metadata = cluster.metadata(None)
+    except ConnectionError as error:
+        reached = problem("unreachable", str(error), ())
+        return ClusterHealth(is_healthy=False, brokers=0, partitions=0, problems=(reached,))
+    problems = [*problems_in(metadata, _min_isr(cluster, metadata)), *_broker_problems(cluster, metadata)]
+    return ClusterHealth(
+        is_healthy=not problems,
+        brokers=len(metadata.brokers),
+        partitions=sum(len(topic.partitions) for topic in metadata.topics),
+        problems=tuple(problems),
+    )
+
+
+def _min_isr(cluster: AdminCluster, metadata: MetadataResponse) -> dict[str, int]:
+    """min.insync.replicas of the topics; without the right to read it: nothing."""
+    topics = [Resource(ResourceKind.TOPIC, topic.name or "") for topic in metadata.topics]
+    if not topics:
+        return {}
+    try:
+        found = found_settings(cluster, topics, [_MIN_ISR])
+    except KafkaError:
+        return {}
+    return {topic.name: int(each.value or 1) for topic, settings in found.items() for each in settings}
+
+
+def _broker_problems(cluster: AdminCluster, metadata: MetadataResponse) -> list[ClusterProblem]:
+    """Brokers that do not answer, and log directories that do not work."""
+    found: list[ClusterProblem] = []
+    for broker in sorted(metadata.brokers, key=lambda each: each.node_id):
+        failures: list[Exception] = []
+        directories = directories_of(cluster, [broker.node_id], failures)
+        where = f"broker {broker.node_id} ({broker.host}:{broker.port})"
+        if failures and isinstance(failures[0], ConnectionError):
+            found.append(problem("broker unreachable", f"{where} is not reached from here", [str(failures[0])]))
+        broken = [each.directory for each in directories if each.error is not None]
+        if broken:
+            found.append(problem("log directory offline", f"{where} has a log directory that does not work", broken))
+    return found
+
+
+def _lines(health: ClusterHealth) -> Iterator[str]:
+    counts = f"{counted(health.brokers, 'broker')}, {counted(health.partitions, 'partition')}"
+    yield f"healthy: {counts}" if health.is_healthy else f"UNHEALTHY: {counts}"
+    for each in health.problems:
+        yield f"  {printable(each.what)}"
+        if each.items:
+            rest = f" and {each.count - len(each.items):,} more" if each.count > len(each.items) else ""
+            yield f"    {printable(', '.join(each.items))}{rest}"
+
+
+def _wait(call: Call) -> int:
+    """Looks until all conditions hold or the time is over."""
+    options = call.options
+    deadline = time.monotonic() + options.timeout
+    while lacking := _lacking(call):
+        if time.monotonic() >= deadline:
+            raise CommandError(f"after {options.timeout:g} s still: {lacking}", TIMED_OUT)
+        time.sleep(_PAUSE_S)
+    call.output.say("the cluster is ready")
+    return DONE
+
+
+def _lacking(call: Call) -> str | None:
+    """What still lacks, as one line; None: nothing."""
+    options = call.options
+    try:
+        metadata = call.cluster.metadata(options.topics or ())
+        if len(metadata.brokers) < options.brokers:
+            return f"{len(metadata.brokers)} of {options.brokers} brokers are alive"
+        for topic in metadata.topics:
+            if not topic.partitions or any(each.leader_id < 0 for each in topic.partitions):
+                return f"topic {topic.name} is not there, or has a partition without a leader"
+        if options.healthy or not (options.brokers or options.topics):
+            health = _looked(call.cluster)
+            return None if health.is_healthy else health.problems[0].what
+    except (ConnectionError, KafkaError) as error:
+        refused = refusal(error)
+        if refused is None or (isinstance(error, KafkaError) and not error.retriable):
+            raise
+        return str(refused)
+    return None
+
+
+HEALTH = Verb(
+    "health", "say whether the cluster is healthy, and if not, why", _health_arguments, _health, row=ClusterHealth
+)
+WAIT = Verb("wait", "wait until the cluster is ready", _wait_arguments, _wait)

@@ -1,0 +1,136 @@
+"""What the commands about the cluster print as JSON."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+__all__ = [
+    "ClusterBroker",
+    "ClusterHealth",
+    "ClusterNumbers",
+    "ClusterProblem",
+    "Election",
+    "LogDirectory",
+    "PartitionMove",
+    "PartitionMoveState",
+    "PlannedPartition",
+    "ReassignmentPlan",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterNumbers:
+    """A cluster in numbers."""
+
+    cluster_id: Annotated[str | None, "null: the brokers are too old to say"]
+    controller: Annotated[int | None, "null: there is none"]
+    brokers: int
+    topics: Annotated[int, "with internal ones"]
+    partitions: int
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterBroker:
+    """A broker that is alive."""
+
+    broker: int
+    host: str
+    port: int
+    rack: str | None
+    is_controller: bool
+    leaders: Annotated[int, "partitions that it leads"]
+    replicas: Annotated[int, "partitions of which it has a replica"]
+    out_of_sync: Annotated[int, "its replicas that are not in sync"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterProblem:
+    """Something that is not as it should be."""
+
+    kind: Literal[
+        "no controller",
+        "broker missing",
+        "broker unreachable",
+        "no leader",
+        "under min ISR",
+        "under-replicated",
+        "log directory offline",
+        "topic missing",
+        "unreachable",
+    ]
+    what: Annotated[str, "one line"]
+    items: Annotated[tuple[str, ...], "the partitions or brokers; at most 20"]
+    count: Annotated[int, "how many there are"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterHealth:
+    """Whether a cluster is healthy, and if not, why."""
+
+    is_healthy: bool
+    brokers: int
+    partitions: int
+    problems: tuple[ClusterProblem, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDirectory:
+    """A log directory of a broker."""
+
+    broker: int
+    directory: str
+    error: Annotated[str | None, "null: it works"]
+    replicas: int
+    size: Annotated[int, "bytes of its partitions"]
+    total: Annotated[int | None, "bytes of its volume; null: brokers before Kafka 3.3 do not say"]
+    usable: Annotated[int | None, "free bytes of its volume; null: as above"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Election:
+    """The election of a leader for a partition."""
+
+    topic: str
+    partition: int
+    result: Annotated[str, "elected, not needed, would be asked for, or an error"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionMove:
+    """A reassignment of a partition that was begun or cancelled, or with ``--dry-run`` would be."""
+
+    topic: str
+    partition: int
+    old_replicas: tuple[int, ...]
+    new_replicas: tuple[int, ...]
+    change: Annotated[str, "begun or cancelled"]
+    is_dry_run: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionMoveState:
+    """How far a reassignment is."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+    state: Annotated[str, "moving, done, or other replicas: the partition has other replicas than the plan says"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedPartition:
+    """Where the replicas of a partition shall be."""
+
+    topic: str
+    partition: int
+    replicas: Annotated[tuple[int, ...], "the first is the preferred leader"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReassignmentPlan:
+    """A plan in the form of Kafka's kafka-reassign-partitions."""
+
+    version: int
+    partitions: tuple[PlannedPartition, ...]

@@ -1,0 +1,1 @@
+"""``pybroker txns``: transactions of a cluster (Kafka 3.0 or newer)."""

@@ -1,0 +1,111 @@
+"""Commands that administer a cluster, against Apache Kafka 3.9.1."""
+
+from collections.abc import Iterator
+
+import pytest
+from pybroker.cli.acls.shapes import AccessRule, AccessVerdict
+from pybroker.cli.cluster.shapes import ClusterHealth, ClusterNumbers, Election, LogDirectory, PartitionMoveState
+from pybroker.cli.configs.shapes import Setting, SettingDifference
+from pybroker.cli.quotas.shapes import Quota
+from pybroker.cli.topics.shapes import PartitionOffsets, TopicDescription, Truncation
+from pybroker.cli.users.shapes import User
+from support.cli.command import checked_json, run
+from support.clients.produced import KEEPS_OLD_RECORDS, numbered, produce
+from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+
+pytestmark = pytest.mark.long
+
+AUTHORIZER = {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer", "super.users": "User:ANONYMOUS"}
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    directory = tmp_path_factory.mktemp("kafka")
+    zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
+    kafka = KafkaProcess(directory / "kafka", zookeeper, {**AUTHORIZER, **KEEPS_OLD_RECORDS}).start()
+    try:
+        yield kafka.bootstrap_servers
+    finally:
+        kafka.stop()
+        zookeeper.kill()
+
+
+def done(servers: str, *arguments: str) -> str:
+    ran = run(servers, *arguments)
+    assert ran.code == 0, ran.err
+    return ran.out
+
+
+def test_topics(servers: str) -> None:
+    done(servers, "topics", "create", "orders", "-p", "2", "-c", "retention.bytes=-1", "--wait")
+    done(servers, "topics", "alter", "orders", "-c", "retention.bytes-", "-c", "max.message.bytes=2000000")
+    done(servers, "topics", "grow", "orders", "-p", "3")
+    done(servers, "topics", "copy", "orders", "copied", "--configs-only")
+    for view in checked_json(servers, TopicDescription, "topics", "describe", "orders", "copied"):
+        assert [each["name"] for each in view["settings"]] == ["max.message.bytes"]
+        assert (len(view["partitions"]), view["min_isr"]) == (3, 1)
+    produce(servers, numbered("orders", [0], 10))
+    (cut,) = checked_json(servers, Truncation, "topics", "truncate", "orders:0", "--before", "4", "-y")
+    assert cut["new_start"] == 4
+    done(servers, "topics", "empty", "orders", "-y")
+    (offsets,) = checked_json(servers, PartitionOffsets, "topics", "offsets", "orders:0", "--at", "1d")
+    assert (offsets["start"], offsets["end"], offsets["at"]) == (10, 10, None)
+    assert run(servers, "topics", "grow", "orders", "-p", "2").code == 1
+    assert run(servers, "topics", "alter", "orders", "-c", "nonsense=1", "--dry-run").code == 1
+
+
+def test_configs(servers: str) -> None:
+    done(servers, "topics", "create", "settings")
+    done(servers, "configs", "set", "brokers", "log.cleaner.threads=2")
+    (of_all,) = checked_json(servers, Setting, "configs", "get", "brokers")
+    assert (of_all["name"], of_all["is_default"]) == ("log.cleaner.threads", False)
+    done(servers, "configs", "unset", "brokers", "log.cleaner.threads")
+    done(servers, "configs", "set", "topic/settings", "retention.ms=5")
+    done(servers, "topics", "create", "others")
+    differences = checked_json(servers, SettingDifference, "configs", "diff", "topic/settings", "topic/others")
+    assert [each["name"] for each in differences] == ["retention.ms"]
+    (documented,) = checked_json(
+        servers, Setting, "configs", "get", "topic/others", "-n", "retention.ms", "--with-docs"
+    )
+    assert documented["documentation"]
+
+
+def test_rights_users_and_quotas(servers: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    done(servers, "acls", "add", "--allow", "alice", "--write", "--topic", "pay", "--prefixed")
+    assert len(checked_json(servers, AccessRule, "acls", "list", "--topic", "payments", "--applying")) == 1
+    (verdict,) = checked_json(servers, AccessVerdict, "acls", "check", "alice", "describe", "topic/payments")
+    assert verdict["rule"]["operation"] == "Write"
+    assert run(servers, "acls", "check", "bob", "write", "topic/payments").code == 4
+    done(servers, "acls", "remove", "--allow", "alice", "-y")
+    assert checked_json(servers, AccessRule, "acls", "list") == []
+    file = tmp_path_factory.mktemp("password") / "file"
+    file.write_text("s3cret")
+    done(servers, "users", "add", "alice", "--password-file", str(file))
+    (user,) = checked_json(servers, User, "users", "list")
+    assert len(user["credentials"]) == 2
+    done(servers, "users", "remove", "alice", "-y")
+    assert run(servers, "users", "list", "alice").code == 3
+    done(servers, "quotas", "set", "--user", "alice", "--client-default", "--produce", "1MB", "--mutations", "2")
+    assert len(checked_json(servers, Quota, "quotas", "list", "--user", "alice")) == 2
+    done(servers, "quotas", "unset", "--user", "alice", "--client-default")
+    assert checked_json(servers, Quota, "quotas", "list") == []
+
+
+def test_cluster_and_transactions(servers: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    done(servers, "topics", "create", "moved", "-p", "2", "--wait")
+    (numbers,) = checked_json(servers, ClusterNumbers, "cluster", "info")
+    assert numbers["brokers"] == 1
+    assert checked_json(servers, ClusterHealth, "cluster", "health")[0]["problems"] == []
+    done(servers, "cluster", "wait", "--healthy", "--brokers", "1", "--topic", "moved")
+    assert checked_json(servers, LogDirectory, "cluster", "log-dirs")[0]["total"]
+    assert {each["result"] for each in checked_json(servers, Election, "cluster", "elect", "moved")} == {"not needed"}
+    file = tmp_path_factory.mktemp("plan") / "plan.json"
+    file.write_text(done(servers, "cluster", "reassign", "plan", "moved"))
+    done(servers, "cluster", "reassign", "execute", str(file))
+    states = checked_json(servers, PartitionMoveState, "cluster", "reassign", "verify", str(file))
+    assert {each["state"] for each in states} == {"done"}
+    assert done(servers, "cluster", "reassign", "cancel", "--all") == ""
+    assert done(servers, "txns", "list") == ""
+    assert done(servers, "txns", "hanging") == ""
+    assert run(servers, "txns", "describe", "missing").code == 3
+    assert run(servers, "txns", "abort", "moved:0", "--start-offset", "0", "-y").code == 3
