@@ -76,7 +76,10 @@ def lag_explanation_of(group: str, evidence: Evidence) -> LagExplanation:
 
 
 def _verdict(evidence: Evidence) -> Verdict | None:
-    """The worst verdict of the partitions; None without offsets."""
+    """The verdict of the broker, which sees each commit, else the worst of the partitions; None without offsets."""
+    told = None if evidence.told is None else evidence.told.group.get("verdict")
+    if isinstance(told, str) and told.upper() in Verdict.__members__:
+        return Verdict[told.upper()]
     verdicts = [_verdict_of(evidence, at) for at, row in evidence.last.partitions.items() if row.lag is not None]
     return worst(verdicts) if verdicts else None
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.cli.explain.evidence import Evidence, Look
+from pybroker.cli.explain.evidence import Evidence, Look, Told
 from pybroker.cli.explain.explain_lag import lag_explanation_of
 from pybroker.cli.explain.shapes import LagExplanation
 from pybroker.cli.groups.described_groups import DescribedGroup
@@ -45,7 +45,9 @@ def row(partition: int, committed: int, end: int, lag_seconds: float) -> GroupPa
     )
 
 
-def explained(*partitions: Sequence[tuple[int, int]], lag_seconds: float = 5.0) -> LagExplanation:
+def explained(
+    *partitions: Sequence[tuple[int, int]], lag_seconds: float = 5.0, told: Told | None = None
+) -> LagExplanation:
     """Looks a second apart, as (committed, end) of each partition."""
     group = DescribedGroup("billing", "Stable", "consumer", "range", "classic", 1, (MEMBER,))
     looks = [
@@ -60,7 +62,7 @@ def explained(*partitions: Sequence[tuple[int, int]], lag_seconds: float = 5.0) 
         for second in range(len(partitions[0]))
     ]
     leaders = {TopicPartition("orders", number): 1 for number in (0, 1)}
-    return lag_explanation_of("billing", Evidence(tuple(looks), leaders, {}, None, 5.0))
+    return lag_explanation_of("billing", Evidence(tuple(looks), leaders, {}, told, 5.0))
 
 
 def kinds(view: LagExplanation) -> list[str]:
@@ -91,6 +93,12 @@ def test_record_that_a_member_cannot_read_is_told_from_a_silent_member() -> None
     view = explained([(10, 100), (10, 100), (10, 100)], [(0, 50), (20, 60), (40, 70)], lag_seconds=61)
     assert kinds(view) == ["partition_silent"]
     assert "the record at offset 10" in view.findings[0].text
+
+
+def test_verdict_of_the_broker_comes_before_that_of_the_looks() -> None:
+    told = Told(1, NOW_MS, {"verdict": "rewound"}, None, {}, ())
+    assert explained([(0, 1000), (300, 1100), (600, 1200)]).verdict == "catching_up"
+    assert explained([(0, 1000), (300, 1100), (600, 1200)], told=told).verdict == "rewound"
 
 
 def test_lag_of_one_partition_is_told() -> None:

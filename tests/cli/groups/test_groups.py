@@ -160,3 +160,23 @@ def test_timeline_needs_the_address_of_a_pybroker(
     assert "--v1 URL" in pybroker("groups", "timeline", group).err
     shown = pybroker("groups", "timeline", group, "--v1", http)
     assert f"member {member.member_id} joins" in shown.out
+
+
+def test_hostile_names_cannot_reach_the_terminal(pybroker: Pybroker, filled: Fill, servers: str, group: str) -> None:
+    topic = filled(1, [NOW_MS])
+    hostile = f"{group}\x1b[31m"
+    assert pybroker("groups", "reset", hostile, "--to", "earliest", "--topics", topic, "--execute").code == 0
+    with WireMember(servers, hostile, [topic], instance_id="\x1b]0;x\x07") as member:
+        member.join_alone({topic: [0]})
+        for command in (
+            ("list", "-o", "wide"),
+            ("list", "-o", "name"),
+            ("describe", hostile, "-o", "wide"),
+            ("lag", hostile),
+            ("delete", hostile, "--yes"),
+            ("kick", hostile, "--member", "nobody", "--yes"),
+            ("describe", f"{hostile}x"),
+        ):
+            ran = pybroker("groups", *command)
+            assert "\x1b" not in ran.out + ran.err
+            assert f"{group}\\x1b[31m" in ran.out + ran.err
