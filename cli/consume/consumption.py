@@ -21,12 +21,17 @@ _PARTS_A_SECOND = 10
 
 
 class Consumption:
-    """Prints at most `limit` records (None: no limit), those that `search` finds, at most `rate` a second."""
+    """Prints at most `limit` records (None: no limit), those that `search` finds, at most `rate` a second.
+
+    Attributes:
+        next_offset: the offset behind the last record, when the limit was reached inside a batch.
+    """
 
     def __init__(self, printer: Printer, *, limit: int | None, search: BatchSearch | None, rate: float | None) -> None:
         self._printer = printer
         self._left = limit
         self._search = search
+        self.next_offset: int | None = None
         self._pace = Pace(rate)
         self._at_once = None if rate is None else max(1, int(rate / _PARTS_A_SECOND))
 
@@ -44,14 +49,19 @@ class Consumption:
                 raise CorruptRecordError(
                     f"{found.at}: the checksum of the batch at offset {batch.base_offset} is wrong"
                 )
-            if self._search is None and self._printer.takes_values and _is_whole(batch, found):
-                values = split_values(plain_payload(batch, MAX_PLAIN_BYTES), batch.record_count)
-                for part in self._parts(values):
-                    self._printer.print_values(part)
-            else:
-                for records in self._parts(islice(self._records(batch, found), self._left)):
-                    self._printer.print_records(found.at, records)
+            self._print(batch, found)
         self._printer.flush()
+
+    def _print(self, batch: RecordBatch, found: Batches) -> None:
+        is_cut = self._left is not None and batch.record_count > self._left
+        if not is_cut and self._search is None and self._printer.takes_values and _is_whole(batch, found):
+            for values in self._parts(split_values(plain_payload(batch, MAX_PLAIN_BYTES), batch.record_count)):
+                self._printer.print_values(values)
+            return
+        for records in self._parts(islice(self._records(batch, found), self._left)):
+            self._printer.print_records(found.at, records)
+            if records and self.is_full:
+                self.next_offset = records[-1].offset + 1
 
     def _records(self, batch: RecordBatch, found: Batches) -> Iterator[Record]:
         if self._search is None:

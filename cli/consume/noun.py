@@ -4,13 +4,14 @@ import argparse
 import sys
 
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
+from ...base.topic_partition import TopicPartition
 from ...client.fetching.partition_reader import PartitionReader
 from ...client.record_filter import BatchSearch, QueryError, parse_query
 from ..exit_codes import DONE
 from ..verb import Call, Noun, Verb
 from .consumption import Consumption
 from .forms import FORMS, Printer, chosen_form
-from .places import chosen_partitions, ends_of, parse_start, parse_until, starts_of
+from .places import Place, chosen_partitions, ends_of, parse_start, parse_until, starts_of
 
 __all__ = ["CONSUME"]
 
@@ -40,6 +41,8 @@ def _arguments(parser: CommandParser) -> None:
         help=f"{', '.join(FORMS)} (%(default)s: one value a line)",
     )
     add("--headers", action="store_true", help="put the headers and a tab in front of each value")
+    add("-g", "--group", metavar="GROUP", help="read as a member of this group, from its committed offsets")
+    add("--commit", action="store_true", help="with -g: commit the offsets of what was printed")
     add("--filter", metavar="QUERY", help="records that match, such as 'status:failed user.id=42 offset>=100'")
     add("--rate", metavar="N", type=_rate, help="at most so many records a second")
     add(
@@ -56,25 +59,45 @@ def _run(call: Call) -> int:
     options = call.options
     if options.follow and options.until is not None:
         raise CommandError("--follow and --until exclude each other", BAD_INPUT)
+    if options.commit and options.group is None:
+        raise CommandError("--commit needs --group", BAD_INPUT)
     start = parse_start(options.offset)
     until = None if options.until is None else parse_until(options.until)
     is_terminal = sys.stdout.isatty() and options.format != "raw"
     form = chosen_form(options.format, options.format_string, with_headers=options.headers, is_terminal=is_terminal)
     printer = Printer(form, sys.stdout.buffer)
     consumption = Consumption(printer, limit=options.count, search=_search(options.filter), rate=options.rate)
-    partitions = chosen_partitions(call.cluster, options.topics)
-    starts = starts_of(call.cluster, partitions, start)
-    reader = PartitionReader(
-        call.cluster, starts, ends_of(call.cluster, starts, until), call.output.say, max(_RETRY_S, options.timeout)
-    )
     try:
-        for found in reader.batches():
-            consumption.take(found)
-            if consumption.is_full:
-                break
+        if options.group is not None:
+            _read_as_member(call, start, until, consumption)
+        else:
+            starts = starts_of(call.cluster, chosen_partitions(call.cluster, options.topics), start)
+            for found in _reader(call, starts, until).batches():
+                consumption.take(found)
+                if consumption.is_full:
+                    break
     finally:
         printer.end()
     return DONE
+
+
+def _reader(call: Call, starts: dict[TopicPartition, int], until: Place | None) -> PartitionReader:
+    ends = ends_of(call.cluster, starts, until)
+    return PartitionReader(call.cluster, starts, ends, call.output.say, max(_RETRY_S, call.options.timeout))
+
+
+def _read_as_member(call: Call, start: Place, until: Place | None, consumption: Consumption) -> None:
+    from .group_reading import read_as_member
+
+    options = call.options
+    if any(":" in topic for topic in options.topics):
+        raise CommandError("--group reads whole topics, because the group assigns the partitions", BAD_INPUT)
+    chosen_partitions(call.cluster, options.topics)
+
+    def make_reader(committed: dict[TopicPartition, int], others: list[TopicPartition]) -> PartitionReader:
+        return _reader(call, committed | starts_of(call.cluster, others, start), until)
+
+    read_as_member(call.cluster, options.group, options.topics, consumption, make_reader, commits=options.commit)
 
 
 def _search(query: str | None) -> BatchSearch | None:

@@ -147,3 +147,23 @@ def test_control_characters_of_a_record_do_not_reach_a_terminal(
     assert shown.count(b"owned") == 3
     assert shown.replace(b"\r\n", b"").isascii()
     assert b"".join(shown.split(b"\r\n")).decode().replace("\t", "").isprintable()
+
+
+def test_member_of_a_group_goes_on_behind_what_it_committed(pybroker: Pybroker, filled: str) -> None:
+    def read(*arguments: str) -> list[str]:
+        return consumed(pybroker, filled, "-g", f"group-{filled}", *arguments)
+
+    first = read("--until", "end", "-n", "3", "--commit")
+    rest = read("--until", "end")
+    assert sorted(first + rest) == [f"v{number}" for number in range(8)]
+    assert read("--until", "end", "--commit") == rest, "without --commit nothing is committed"
+    assert read("--until", "end") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [(("{t}", "--commit"), "--commit needs --group"), (("{t}:0", "-g", "g"), "--group reads whole topics")],
+)
+def test_group_options_exclude_others(pybroker: Pybroker, filled: str, arguments: tuple[str, ...], reason: str) -> None:
+    ran = pybroker("consume", *(each.format(t=filled) for each in arguments))
+    assert (ran.code, reason in ran.err) == (2, True)
