@@ -68,7 +68,8 @@ class Router:
             params = route.params(segments)
             if params is not None and all(params.values()):
                 return route, request.with_params(params)
-        raise HttpError(404, "no such path")
+        first = ", ".join("/".join(route.pattern) for route in self._routes if len(route.pattern) == 2)
+        raise HttpError(404, f"no such path; there are {first}")
 
 
 def _segments(path: str) -> list[str]:

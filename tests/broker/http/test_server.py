@@ -163,3 +163,12 @@ async def test_probes_are_answered_while_the_broker_works_for_all_connections() 
         async with asyncio.timeout(60):
             while (await late.get("/text")).status == 503:
                 pass
+
+
+async def test_path_that_does_not_exist_is_answered_with_the_paths_of_the_first_level() -> None:
+    async with http_server(router()) as port, HttpClient(port) as client:
+        shown = await client.get("/")
+        assert (shown.status, shown.json()["error"]) == (
+            404,
+            "no such path; there are /text, /big, /pieces, /refused, /bug",
+        )
