@@ -74,6 +74,8 @@ class V1Reader:
             try:
                 return self._ask(url, "/v1/" + "/".join(quote(part, safe="") for part in path))
             except CommandError as error:
+                if error.exit_code == NOT_THERE:  # by the broker that would have it; others name that broker
+                    raise
                 refusal = error
         assert refusal is not None
         raise refusal
