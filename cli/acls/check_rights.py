@@ -1,7 +1,7 @@
 """``pybroker acls check``: may a user do an operation, and which rule decides?
 
 The command reads all rules of the cluster and decides by the rules that Kafka's authorizer uses. Brokers may keep
-``super.users`` and ``allow.everyone.if.no.acl.found`` secret; the answer then says what was assumed.
+``super.users`` and ``allow.everyone.if.no.acl.found`` secret; the verdict then says what was assumed.
 """
 
 from collections import defaultdict
@@ -131,7 +131,7 @@ def _authorizer_settings(cluster: AdminCluster) -> tuple[dict[str, str], set[str
 
 
 def _assumptions(explanation: Explanation, secret: set[str]) -> list[str]:
-    """What was assumed, as far as the verdict depends on it."""
+    """Return the assumptions on which the verdict depends."""
     decisive = set() if explanation.is_allowed else {_SUPER_USERS}
     if explanation.decided_by is DecidedBy.NO_ACL:
         decisive.add(_ALLOW_EVERYONE)

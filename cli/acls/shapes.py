@@ -1,4 +1,4 @@
-"""What the commands about access rules print as JSON."""
+"""Shapes of the JSON that the commands about access rules print."""
 
 from dataclasses import dataclass
 from typing import Annotated

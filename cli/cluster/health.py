@@ -8,7 +8,7 @@ from itertools import count
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
 from ...base.printable import printable
 from ...client.admin_cluster import AdminCluster
-from ...protocol.errors import KafkaError
+from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.messages.metadata import MetadataResponse
 from ..configs.found_settings import found_settings
 from ..configs.resources import Resource, ResourceKind
@@ -22,6 +22,8 @@ __all__ = ["HEALTH", "WAIT"]
 
 _MIN_ISR = "min.insync.replicas"
 _PAUSE_S = 0.25
+_WILL_COME = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
+"""Error codes of a topic that may be there later."""
 _LEAST_WATCH_S = 0.1
 
 
@@ -120,13 +122,15 @@ def _wait(call: Call) -> int:
 
 
 def _lacking(call: Call) -> str | None:
-    """What still lacks, as one line; None: nothing."""
+    """Return the first condition that does not hold, as one line; None: all hold."""
     options = call.options
     try:
         metadata = call.cluster.metadata(options.topics or ())
         if len(metadata.brokers) < options.brokers:
             return f"{len(metadata.brokers)} of {options.brokers} brokers are alive"
         for topic in metadata.topics:
+            if topic.error_code not in _WILL_COME:
+                raise error_for(topic.error_code, f"topic {topic.name}: {error_for(topic.error_code)}")
             if not topic.partitions or any(each.leader_id < 0 for each in topic.partitions):
                 return f"topic {topic.name} is not there, or has a partition without a leader"
         if options.healthy or not (options.brokers or options.topics):

@@ -1,4 +1,4 @@
-"""What is wrong with a cluster, from its metadata. Pure."""
+"""Finds the problems of a cluster in its metadata. Pure."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,4 @@
-"""What the commands about the cluster print as JSON."""
+"""Shapes of the JSON that the commands about the cluster print."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""What the commands about settings print as JSON."""
+"""Shapes of the JSON that the commands about settings print."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -22,7 +22,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingChange:
-    """What was done with a setting, or with ``--dry-run`` would be."""
+    """A change of a setting that was made, or with ``--dry-run`` would be."""
 
     resource: str
     name: str

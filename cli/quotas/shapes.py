@@ -1,4 +1,4 @@
-"""What the commands about quotas print as JSON."""
+"""Shapes of the JSON that the commands about quotas print."""
 
 from dataclasses import dataclass
 from typing import Annotated

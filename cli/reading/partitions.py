@@ -22,7 +22,7 @@ class TopicPart(NamedTuple):
 
 
 def topic_part(text: str) -> TopicPart:
-    """What the text names. Raises CommandError."""
+    """Return the partitions that the text names. Raises CommandError."""
     topic, colon, parts = text.partition(":")
     if not colon:
         return TopicPart(topic, None)

@@ -1,4 +1,4 @@
-"""What the commands about topics print as JSON."""
+"""Shapes of the JSON that the commands about topics print."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -61,7 +61,7 @@ class TopicDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicChange:
-    """What was done with a topic, or with ``--dry-run`` would be."""
+    """A change of a topic that was made, or with ``--dry-run`` would be."""
 
     topic: str
     change: Annotated[str, "created, deleted, changed, or unchanged"]

@@ -46,7 +46,7 @@ def listed(cluster: AdminCluster, states: Sequence[str] = (), producer_ids: Sequ
 
 
 def described(cluster: AdminCluster, transactional_id: str) -> TransactionDescription:
-    """What the coordinator knows. Raises KafkaError."""
+    """Return the coordinator's knowledge of a transactional id. Raises KafkaError."""
 
     def ask() -> TransactionDescription:
         request = DescribeTransactionsRequest(transactional_ids=[transactional_id])

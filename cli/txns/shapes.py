@@ -1,4 +1,4 @@
-"""What the commands about transactions print as JSON."""
+"""Shapes of the JSON that the commands about transactions print."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -18,7 +18,7 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionDescription:
-    """What the coordinator knows of a transactional id."""
+    """The state of a transactional id, as its coordinator knows it."""
 
     transactional_id: str
     producer_id: int

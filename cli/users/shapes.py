@@ -1,4 +1,4 @@
-"""What the commands about users print as JSON."""
+"""Shapes of the JSON that the commands about users print."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -24,7 +24,7 @@ class User:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserChange:
-    """What was done with a user, or with ``--dry-run`` would be."""
+    """A change of a user that was made, or with ``--dry-run`` would be."""
 
     user: str
     change: Annotated[str, "added or removed"]

@@ -62,6 +62,7 @@ def test_wait_ends_when_all_conditions_hold_or_the_time_is_over(servers: str) ->
     assert (late.code, late.err) == (5, "pybroker: after 0.1 s still: 1 of 2 brokers are alive\n")
     assert run(servers, "cluster", "wait", "--topic", "missing", "--timeout", "0.1").code == 5
     assert run("127.0.0.1:1", "cluster", "wait", "--timeout", "0.1").code == 5
+    assert run(servers, "cluster", "wait", "--topic", "no name").code == 1  # such a topic can never exist
 
 
 def test_leaders_are_elected_only_where_another_is_preferred(servers: str) -> None:

@@ -1,4 +1,4 @@
-"""What is found to be wrong with a cluster, from its metadata."""
+"""`problems_in` finds the problems of a cluster in its metadata."""
 
 import pytest
 from pybroker.cli.cluster.problems import problems_in

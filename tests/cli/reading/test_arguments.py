@@ -1,4 +1,4 @@
-"""What times, sizes, partitions and settings in arguments mean."""
+"""Times, sizes, partitions and settings are read from arguments as people mean them."""
 
 from contextlib import suppress
 from datetime import UTC, datetime

@@ -16,7 +16,7 @@ __all__ = ["Ran", "checked_json", "run"]
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command printed, and its exit code."""
+    """The output of a command, and its exit code."""
 
     code: int
     out: str
