@@ -2,7 +2,6 @@
 
 from ...base.command_parser import CommandError, CommandParser
 from ...protocol.errors import ErrorCode, error_for
-from ...protocol.messages.delete_groups import DeleteGroupsRequest
 from ..exit_codes import FAILED
 from ..output.columns import Column
 from ..output.confirmation import confirm
@@ -47,6 +46,8 @@ def _deletable(call: Call, name: str) -> str:
 
 
 def _delete(call: Call, name: str) -> GroupChange:
+    from ...protocol.messages.delete_groups import DeleteGroupsRequest
+
     if not call.options.dry_run:
         request = DeleteGroupsRequest(groups_names=[name])
         (result,) = call.cluster.retried(lambda: call.cluster.ask_coordinator(name, request)).results

@@ -9,8 +9,6 @@ from ...client.admin_cluster import AdminCluster
 from ...protocol.apis import ApiKey
 from ...protocol.codec import DecodeError, Message, decode_prefix
 from ...protocol.errors import ErrorCode, KafkaError, error_for
-from ...protocol.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-from ...protocol.messages.describe_groups import DescribeGroupsRequest
 from ...protocol.messages.list_groups import ListGroupsRequest
 from ...views.groups import Assignment
 from ..exit_codes import NOT_THERE
@@ -77,6 +75,8 @@ def described_group(cluster: AdminCluster, name: str) -> DescribedGroup:
 
 def described_by(cluster: AdminCluster, coordinator: int, names: Sequence[str]) -> dict[str, DescribedGroup]:
     """Groups by name, as their coordinator describes them. Raises KafkaError."""
+    from ...protocol.messages.describe_groups import DescribeGroupsRequest
+
     found: dict[str, DescribedGroup] = {}
     for start in range(0, len(names), _GROUPS_IN_A_REQUEST):
         some = list(names[start : start + _GROUPS_IN_A_REQUEST])
@@ -104,6 +104,8 @@ def _classic_group(group: Any, coordinator: int) -> DescribedGroup:
 
 
 def _classic_member(member: Any) -> GroupMember:
+    from ...protocol.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
     subscription = _decoded(ConsumerProtocolSubscription, member.member_metadata)
     assignment = _decoded(ConsumerProtocolAssignment, member.member_assignment)
     return GroupMember(

@@ -3,7 +3,6 @@
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
 from ...protocol.apis import ApiKey
 from ...protocol.errors import error_for
-from ...protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from ..exit_codes import DONE, NOT_THERE
 from ..output.confirmation import confirm
 from ..verb import Call, Verb
@@ -58,6 +57,8 @@ def _the_member(group: str, members: tuple[GroupMember, ...], text: str) -> Grou
 
 
 def _remove(call: Call, coordinator: int, member: GroupMember) -> None:
+    from ...protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+
     version = call.cluster.connection_to(coordinator).newest_version(ApiKey.LEAVE_GROUP)
     request = LeaveGroupRequest(group_id=call.options.group)
     if version is not None and version >= _VERSION_WITH_MEMBERS:

@@ -7,11 +7,6 @@ from pathlib import Path
 from ...base.command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode, KafkaError, error_for
-from ...protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from ..output.columns import Column
 from ..reading.moments import MOMENTS
 from ..results import report
@@ -112,6 +107,12 @@ def _places(
 
 def _stored(call: Call, changes: Sequence[OffsetChange]) -> dict[TopicPartition, KafkaError]:
     """Store the offsets; returns why some were refused. Raises KafkaError."""
+    from ...protocol.messages.offset_commit import (  # for the verbs that store offsets only
+        OffsetCommitRequest,
+        OffsetCommitRequestPartition,
+        OffsetCommitRequestTopic,
+    )
+
     group = call.options.group
     topics: dict[str, list[OffsetCommitRequestPartition]] = defaultdict(list)
     for each in changes:

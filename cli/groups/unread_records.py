@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
+from ...protocol.codec import Message
 from ...protocol.errors import KafkaError
-from ...protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 
 __all__ = ["unread_since_ms"]
 
@@ -60,7 +60,9 @@ def _read(cluster: AdminCluster, leader: int, offsets: Mapping[TopicPartition, i
     return found
 
 
-def _request(at: TopicPartition, offset: int) -> FetchRequest:
+def _request(at: TopicPartition, offset: int) -> Message:
+    from ...protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+
     partition = FetchPartition(partition=at.partition, fetch_offset=offset, partition_max_bytes=1)
     topics = [FetchTopic(topic=at.topic, partitions=[partition])]
     return FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1, topics=topics)
