@@ -69,8 +69,7 @@ def _run(call: Call) -> int:
         principal=question.principal,
         host=question.host,
         operation=question.operation.pascal_name,
-        resource_type=kind.pascal_name,
-        resource=name,
+        resource=f"{kind.pascal_name}/{name}",
         is_allowed=explanation.is_allowed,
         reason=explanation.decided_by.value,
         rule=None if explanation.binding is None else rule_of(explanation.binding),
@@ -154,7 +153,7 @@ def _lines(verdict: AccessVerdict, kind: AclResourceType) -> Iterator[str]:
     for rule in verdict.nearest:
         yield f"  nearest   {_rule_text(rule)}"
     if not verdict.is_allowed and verdict.rule is None:
-        name = "" if kind is _CLUSTER else f" {printable(verdict.resource)}"
+        name = "" if kind is _CLUSTER else f" {printable(verdict.resource.partition('/')[2])}"
         option = f"--{OPTIONS_OF_TYPES[kind]}{name}"
         operation = AclOperation.of_name(verdict.operation).name.lower().replace("_", "-")
         yield f"  would do  pybroker acls add --allow {printable(verdict.principal)} --{operation} {option}"

@@ -35,8 +35,7 @@ class AccessVerdict:
     principal: str
     host: str
     operation: str
-    resource_type: str
-    resource: str
+    resource: Annotated[str, "with its type, such as Topic/orders"]
     is_allowed: bool
     reason: str
     rule: Annotated[AccessRule | None, "the rule that decides; null: no rule decides"]

@@ -9,7 +9,7 @@ from pybroker.cli.configs.shapes import Setting, SettingDifference
 from pybroker.cli.quotas.shapes import Quota
 from pybroker.cli.topics.shapes import PartitionOffsets, TopicDescription, Truncation
 from pybroker.cli.users.shapes import User
-from support.cli.command import checked_json, run
+from support.clients.commands import checked_json, run
 from support.clients.produced import KEEPS_OLD_RECORDS, numbered, produce
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pybroker import Broker
 from pybroker.cli.acls.shapes import AccessRule, AccessRuleChange, AccessVerdict
-from support.cli.command import checked_json, run
+from support.clients.commands import checked_json, run
 
 AUTHORIZER = {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
 

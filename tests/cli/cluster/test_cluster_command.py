@@ -17,7 +17,7 @@ from pybroker.cli.cluster.shapes import (
     PartitionMoveState,
     ReassignmentPlan,
 )
-from support.cli.command import checked_json, run
+from support.clients.commands import checked_json, run
 
 
 @pytest.fixture(scope="module")

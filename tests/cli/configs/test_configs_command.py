@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pybroker import Broker
 from pybroker.cli.configs.shapes import Setting, SettingChange, SettingDifference
-from support.cli.command import checked_json, run
+from support.clients.commands import checked_json, run
 
 
 @pytest.fixture(scope="module")

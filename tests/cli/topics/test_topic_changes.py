@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pybroker import Broker
 from pybroker.cli.topics.shapes import PartitionOffsets, TopicChange, TopicDescription, Truncation
-from support.cli.command import checked_json, run
+from support.clients.commands import checked_json, run
 from support.clients.produced import KEEPS_OLD_RECORDS, numbered, produce
 
 

@@ -10,7 +10,7 @@ from pybroker.cli.txns.shapes import Abortion, HangingTransaction, Transaction, 
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.walk import Record
-from support.cli.command import checked_json, run
+from support.clients.commands import checked_json, run
 from support.clients.wire_client import WireClient
 
 HANGING_ID = 4711

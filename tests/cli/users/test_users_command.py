@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pybroker import Broker
 from pybroker.cli.users.shapes import User, UserChange
-from support.cli.command import checked_json, run
+from support.clients.commands import checked_json, run
 
 LOGIN = ["-X", "security.protocol=SASL_PLAINTEXT", "-X", "sasl.mechanism=SCRAM-SHA-512"]
 
