@@ -1,7 +1,8 @@
 """``pybroker acls check``: may a user do an operation, and which rule decides?
 
 The command reads all rules of the cluster and decides by the rules that Kafka's authorizer uses. Brokers may keep
-``super.users`` and ``allow.everyone.if.no.acl.found`` secret; the verdict then says what was assumed.
+``super.users`` and ``allow.everyone.if.no.acl.found`` secret. Where the latter decides, the verdict is unknown; where
+the former could change the verdict, a note says so.
 """
 
 from collections import defaultdict
@@ -26,7 +27,7 @@ from ...client.admin_cluster import AdminCluster
 from ...protocol.errors import KafkaError, SecurityDisabledError
 from ..configs.found_settings import found_settings
 from ..configs.resources import Resource, ResourceKind
-from ..exit_codes import DONE, NOT_ALLOWED
+from ..exit_codes import DONE, FAILED, NOT_ALLOWED
 from ..verb import Call, Verb
 from .rules import RuleFilter, bindings_of, rule_of
 from .shapes import AccessRule, AccessVerdict
@@ -34,8 +35,10 @@ from .shapes import AccessRule, AccessVerdict
 __all__ = ["CHECK", "Checked", "check_rights"]
 
 _SUPER_USERS, _ALLOW_EVERYONE = "super.users", "allow.everyone.if.no.acl.found"
-_DEFAULTS = {_SUPER_USERS: "none", _ALLOW_EVERYONE: "false"}
+_SETTINGS = [_SUPER_USERS, _ALLOW_EVERYONE]
 _NEAREST = 3
+_BY_DEFAULT = 5
+"""The source of a setting in DescribeConfigs that nobody set: DEFAULT_CONFIG."""
 _CLUSTER = AclResourceType.CLUSTER
 _KINDS = {option: kind for kind, option in OPTIONS_OF_TYPES.items()}
 _FORMS = ", ".join(f"{option}/NAME" for option, kind in _KINDS.items() if kind is not _CLUSTER) + " or cluster"
@@ -47,6 +50,8 @@ class Checked(NamedTuple):
     explanation: Explanation
     nearest: list[AclBinding]
     assumptions: list[str]
+    is_unknown: bool = False
+    """Whether a setting decides whose value the brokers keep secret."""
 
 
 def _arguments(parser: CommandParser) -> None:
@@ -65,21 +70,20 @@ def _run(call: Call) -> int:
         raise CommandError(str(error), BAD_INPUT) from None
     checked = check_rights(call.cluster, question)
     explanation = checked.explanation
+    is_allowed = None if checked.is_unknown else explanation.is_allowed
     verdict = AccessVerdict(
         principal=question.principal,
         host=question.host,
         operation=question.operation.pascal_name,
         resource=f"{kind.pascal_name}/{name}",
-        is_allowed=explanation.is_allowed,
+        is_allowed=is_allowed,
         reason=explanation.decided_by.value,
         rule=None if explanation.binding is None else rule_of(explanation.binding),
         nearest=tuple(map(rule_of, checked.nearest)),
         assumptions=tuple(checked.assumptions),
     )
-    call.output.documents(
-        [verdict], lambda view: _lines(view, kind), name=lambda view: "allowed" if view.is_allowed else "denied"
-    )
-    return DONE if verdict.is_allowed else NOT_ALLOWED
+    call.output.documents([verdict], lambda view: _lines(view, kind), name=lambda view: _word(view.is_allowed))
+    return FAILED if is_allowed is None else DONE if is_allowed else NOT_ALLOWED
 
 
 def check_rights(cluster: AdminCluster, question: AclQuestion) -> Checked:
@@ -101,6 +105,7 @@ def check_rights(cluster: AdminCluster, question: AclQuestion) -> Checked:
         explanation,
         [each for each in nearest if _nearness(each, question)][:_NEAREST],
         _assumptions(explanation, secret),
+        explanation.decided_by is DecidedBy.NO_ACL and _ALLOW_EVERYONE in secret,
     )
 
 
@@ -122,19 +127,17 @@ def _authorizer_settings(cluster: AdminCluster) -> tuple[dict[str, str], set[str
     """The values of the authorizer's settings, and the settings whose values the brokers keep secret."""
     broker = Resource(ResourceKind.BROKER, str(min(each.node_id for each in cluster.metadata().brokers)))
     try:
-        found = found_settings(cluster, [broker], list(_DEFAULTS))[broker]
+        found = found_settings(cluster, [broker], _SETTINGS)[broker]
     except KafkaError:
-        return {}, set(_DEFAULTS)
-    secret = {each.name for each in found if each.is_sensitive}
+        return {}, set(_SETTINGS)
+    secret = {each.name for each in found if each.is_sensitive and each.config_source != _BY_DEFAULT}
     return {each.name: each.value or "" for each in found if not each.is_sensitive}, secret
 
 
 def _assumptions(explanation: Explanation, secret: set[str]) -> list[str]:
     """Return the assumptions on which the verdict depends."""
     decisive = set() if explanation.is_allowed else {_SUPER_USERS}
-    if explanation.decided_by is DecidedBy.NO_ACL:
-        decisive.add(_ALLOW_EVERYONE)
-    return [f"the brokers do not tell {name}; taken for {_DEFAULTS[name]}" for name in sorted(decisive & secret)]
+    return [f"the brokers do not tell {name}; taken for none" for name in sorted(decisive & secret)]
 
 
 def _resource(text: str) -> tuple[AclResourceType, str]:
@@ -147,18 +150,22 @@ def _resource(text: str) -> tuple[AclResourceType, str]:
 
 
 def _lines(verdict: AccessVerdict, kind: AclResourceType) -> Iterator[str]:
-    yield f"{'ALLOWED' if verdict.is_allowed else 'DENIED'}. {verdict.reason[0].upper()}{verdict.reason[1:]}."
+    yield f"{_word(verdict.is_allowed).upper()}. {verdict.reason[0].upper()}{verdict.reason[1:]}."
     if verdict.rule is not None:
         yield f"  rule      {_rule_text(verdict.rule)}"
     for rule in verdict.nearest:
         yield f"  nearest   {_rule_text(rule)}"
-    if not verdict.is_allowed and verdict.rule is None:
+    if verdict.is_allowed is False and verdict.rule is None:
         name = "" if kind is _CLUSTER else f" {printable(verdict.resource.partition('/')[2])}"
         option = f"--{OPTIONS_OF_TYPES[kind]}{name}"
         operation = AclOperation.of_name(verdict.operation).name.lower().replace("_", "-")
         yield f"  would do  pybroker acls add --allow {printable(verdict.principal)} --{operation} {option}"
     for each in verdict.assumptions:
         yield f"  note      {each}"
+
+
+def _word(is_allowed: bool | None) -> str:
+    return "unknown" if is_allowed is None else "allowed" if is_allowed else "denied"
 
 
 def _rule_text(rule: AccessRule) -> str:

@@ -36,7 +36,7 @@ class AccessVerdict:
     host: str
     operation: str
     resource: Annotated[str, "with its type, such as Topic/orders"]
-    is_allowed: bool
+    is_allowed: Annotated[bool | None, "null: a setting decides whose value the brokers keep secret"]
     reason: str
     rule: Annotated[AccessRule | None, "the rule that decides; null: no rule decides"]
     nearest: Annotated[tuple[AccessRule, ...], "rules that nearly allow a denied operation"]

@@ -58,6 +58,18 @@ def test_denied_check_shows_near_rules_the_remedy_and_what_was_assumed(servers: 
     assert run(servers, "acls", "check", "carol", "write", "topic/orders").code == 0
 
 
+def test_resource_without_rules_is_closed_unless_a_hidden_setting_opens_it(servers: str) -> None:
+    closed = run(servers, "acls", "check", "eve", "read", "group/none")
+    assert closed.code == 4
+    assert "taken for false" not in closed.out  # the setting has its default, which is known
+    with Broker({**AUTHORIZER, "super.users": "User:ANONYMOUS", "allow.everyone.if.no.acl.found": "true"}) as broker:
+        hidden = run(broker.bootstrap_servers, "acls", "check", "eve", "read", "group/none")
+    assert hidden.code == 1
+    assert hidden.out.splitlines()[0] == (
+        "UNKNOWN. No ACL applies to the resource, and allow.everyone.if.no.acl.found decides."
+    )
+
+
 def test_everything_is_allowed_without_an_authorizer() -> None:
     with Broker() as broker:
         ran = run(broker.bootstrap_servers, "acls", "check", "alice", "read", "topic/a")
