@@ -1,7 +1,6 @@
 """Named sets of client settings in a TOML file: ``[prod]`` with ``"bootstrap.servers" = "…"`` and so on."""
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +17,8 @@ def profiles_file(environment: Mapping[str, str] = os.environ) -> Path:
 
 def profile_settings(name: str, file: Path) -> dict[str, str]:
     """The settings of a profile. Raises CommandError."""
+    import tomllib  # not needed without a profile
+
     try:
         profiles = tomllib.loads(file.read_text())
     except FileNotFoundError:

@@ -1,6 +1,7 @@
 """Commands that administer a cluster, against Apache Kafka 3.9.1."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pybroker.cli.acls.shapes import AccessRule, AccessVerdict
@@ -15,6 +16,7 @@ from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
 
 pytestmark = pytest.mark.long
 
+ROUNDS = 1000
 AUTHORIZER = {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer", "super.users": "User:ANONYMOUS"}
 
 
@@ -34,6 +36,14 @@ def done(servers: str, *arguments: str) -> str:
     ran = run(servers, *arguments)
     assert ran.code == 0, ran.err
     return ran.out
+
+
+def some_rows(servers: str, shape: type, *arguments: str) -> list[dict[str, Any]]:
+    """The rows of a command as soon as there are any: a broker learns of changed settings a moment later."""
+    for _ in range(ROUNDS):
+        if rows := checked_json(servers, shape, *arguments):
+            return rows
+    pytest.fail(f"no rows: {arguments}")
 
 
 def test_topics(servers: str) -> None:
@@ -57,12 +67,12 @@ def test_topics(servers: str) -> None:
 def test_configs(servers: str) -> None:
     done(servers, "topics", "create", "settings")
     done(servers, "configs", "set", "brokers", "log.cleaner.threads=2")
-    (of_all,) = checked_json(servers, Setting, "configs", "get", "brokers")
+    (of_all,) = some_rows(servers, Setting, "configs", "get", "brokers")
     assert (of_all["name"], of_all["is_default"]) == ("log.cleaner.threads", False)
     done(servers, "configs", "unset", "brokers", "log.cleaner.threads")
     done(servers, "configs", "set", "topic/settings", "retention.ms=5")
     done(servers, "topics", "create", "others")
-    differences = checked_json(servers, SettingDifference, "configs", "diff", "topic/settings", "topic/others")
+    differences = some_rows(servers, SettingDifference, "configs", "diff", "topic/settings", "topic/others")
     assert [each["name"] for each in differences] == ["retention.ms"]
     (documented,) = checked_json(
         servers, Setting, "configs", "get", "topic/others", "-n", "retention.ms", "--with-docs"
