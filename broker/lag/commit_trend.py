@@ -1,4 +1,4 @@
-"""What the last commits of a partition tell, remembered until the next commit."""
+"""The trend of the last commits of a partition, remembered until the next commit."""
 
 from ...base.lag_verdicts import Verdict, trend
 from ..coordinator.group.commit_history import CommitHistory

@@ -103,9 +103,9 @@ class V1Reader:
             finally:
                 connection.close()
         except (OSError, ValueError, HTTPException) as error:
-            raise CommandError(f"--v1 {url}: no answer: {error}", FAILED) from None
+            raise CommandError(f"--v1 {url}: no response: {error}", FAILED) from None
         if len(body) > _MAX_ANSWER_BYTES:
-            raise CommandError(f"--v1 {url}: the answer is too large", FAILED)
+            raise CommandError(f"--v1 {url}: the response is too large", FAILED)
         return _document(url, answer.status, body)
 
 

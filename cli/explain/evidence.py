@@ -1,4 +1,4 @@
-"""What is known about a group: several looks at it by Kafka's protocol, and what its pybroker tells."""
+"""The evidence about a group: several looks at it by Kafka's protocol, and what its pybroker tells."""
 
 import time
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ class Look(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the broker tells that coordinates the group. ``now_ms``: its clock."""
+    """The words of the broker that coordinates the group. ``now_ms``: its clock."""
 
     broker_id: int | None
     now_ms: int

@@ -1,4 +1,4 @@
-"""What ``pybroker explain`` prints as JSON."""
+"""The JSON that ``pybroker explain`` prints."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -21,7 +21,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupExplanation:
-    """What a group does, and what hinders it."""
+    """The state of a group, and the reasons that hinder it."""
 
     group: str
     source: Annotated[str, "protocol, or protocol and the broker that told more"]

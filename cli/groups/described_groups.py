@@ -125,7 +125,7 @@ def _assignments(parts: Iterable[tuple[str, Iterable[int]]]) -> tuple[Assignment
 
 
 def _decoded(form: type[Message], data: bytes) -> Any:
-    """What a consumer sent; None when the bytes are not those of a consumer."""
+    """The message that a consumer sent; None when the bytes are not those of a consumer."""
     if len(data) < _VERSION_BYTES:
         return None
     version = int.from_bytes(data[:_VERSION_BYTES], "big", signed=True)
@@ -136,7 +136,7 @@ def _decoded(form: type[Message], data: bytes) -> Any:
 
 
 def _consumer_groups(cluster: AdminCluster, coordinator: int, names: Sequence[str]) -> dict[str, DescribedGroup]:
-    """Those of the groups that use the protocol of KIP-848."""
+    """The groups among ``names`` that use the protocol of KIP-848."""
     from ...protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 
     answer = cluster.ask_broker(coordinator, ConsumerGroupDescribeRequest(group_ids=list(names)))

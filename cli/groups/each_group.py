@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def each_group(call: Call, names: Sequence[str], work: Callable[[str], T]) -> tuple[list[T], int]:
-    """What ``work`` returned for the groups where it succeeded, and the exit code of the first failure."""
+    """The results of ``work`` for the groups where it succeeded, and the exit code of the first failure."""
     done: list[T] = []
     failures: list[Exception] = []
     for name in dict.fromkeys(names):

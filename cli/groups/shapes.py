@@ -1,4 +1,4 @@
-"""What the commands about groups print as JSON."""
+"""The JSON that the commands about groups print."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -105,7 +105,7 @@ class OffsetChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupChange:
-    """What was done with a group, or with ``--dry-run`` would be."""
+    """A change of a group, made or with ``--dry-run`` planned."""
 
     group: str
     member_id: Annotated[str | None, "null: the change is not about one member"]

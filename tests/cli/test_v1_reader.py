@@ -49,7 +49,7 @@ def test_unusable_addresses_and_files_are_named(pybroker: Pybroker, http: str, t
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     code, text = refused(pybroker, "--v1", f"http://127.0.0.1:{port}")
-    assert (code, "no answer" in text) == (1, True)
+    assert (code, "no response" in text) == (1, True)
 
 
 def test_next_address_is_tried(pybroker: Pybroker, http: str, token_file: Path) -> None:
