@@ -25,7 +25,7 @@ NOT_THERE = 3
 NOT_ALLOWED = 4
 TIMED_OUT = 5
 UNHEALTHY = 10
-"""What was checked is not as it should be: an unhealthy cluster, or a lag above its bound."""
+"""The cluster is unhealthy, or a lag is above its bound."""
 INTERRUPTED = 130
 """By Ctrl-C; the code that shells give to a process ended by SIGINT."""
 

@@ -1,4 +1,4 @@
-"""What a command of the form ``pybroker NOUN VERB`` consists of."""
+"""The parts of a command of the form ``pybroker NOUN VERB``."""
 
 import argparse
 from collections.abc import Callable, Sequence

@@ -205,7 +205,7 @@ class GroupMembership:
 
 
 def assigned_by_range(wanted: Mapping[str, Sequence[str]], partitions: Sequence[TopicPartition]) -> Assignment:
-    """Of each topic, neighbours for each member; the first members get one more if it does not come out even."""
+    """Each member gets neighbours of each topic; the first members get one more if it does not come out even."""
     chosen: Assignment = {member: [] for member in sorted(wanted)}
     for topic, indexes in _by_topic(partitions).items():
         members = [member for member in chosen if topic in wanted[member]]

@@ -323,6 +323,7 @@ WIDE_RECORDS: dict[str, tuple[int | None, str]] = {
     "broker/network/settings.py:NetworkSettings": (None, "Kafka's settings of listeners"),
     "broker/v1/known_state.py:KnownState": (12, "the parts of a broker that the documents show"),
     "config/setting.py:Setting": (11, "one row of the table of settings"),
+    "console/settings.py:ConsoleSettings": (10, "the options of the command"),
     "controller/tree/metadata_store.py:Stat": (10, "the attributes that ZooKeeper gives a node"),
     "pipeline/columns/row_buffers.py:RowArrays": (15, "the columns of the rows"),
     "pipeline/options/read_options.py:ReadOptions": (15, "the options of a query"),
@@ -347,7 +348,7 @@ def test_dataclasses_have_few_fields() -> None:
     counts = {
         f"{name_of(path)}:{node.name}": constructor_fields(node)
         for path in python_files(*PACKAGES, "scripts", "tests")
-        if path.parent != ROOT / "views"  # a document has a field for each value that it shows
+        if path.parent != ROOT / "views" and path.name != "shapes.py"  # a field for each value that a document shows
         for node in ast.walk(tree_of(path))
         if isinstance(node, ast.ClassDef) and is_record(node)
     }
@@ -376,10 +377,8 @@ USED_FROM_OUTSIDE: dict[str, str] = {
     "pipeline/jobs/mirror_command.py:run": "pipeline/jobs/command.py loads it by name",
     "pipeline/jobs/replay_command.py:run": "pipeline/jobs/command.py loads it by name",
     "pipeline/jobs/report_command.py:run": "pipeline/jobs/command.py loads it by name",
-    "pipeline/log_directories/log_data_source.py:reader": "Spark calls it",
     "pipeline/mirror/offset_map.py:read_runs": "users call it: docs/user/pipeline.md",
     "pipeline/mirror/offset_map.py:translated": "users call it: docs/user/pipeline.md",
-    "pipeline/topics/data_source.py:reader": "Spark calls it",
     "pipeline/topics/data_source.py:streamReader": "Spark calls it",
     "pipeline/topics/data_source.py:streamWriter": "Spark calls it",
     "pipeline/topics/data_source.py:writer": "Spark calls it",

@@ -26,7 +26,7 @@ from ...base.printable import printable
 from ...client.admin_cluster import AdminCluster
 from ...protocol.errors import KafkaError, SecurityDisabledError
 from ..configs.found_settings import found_settings
-from ..configs.resources import Resource, ResourceKind
+from ..configs.resources import NamedResource, ResourceKind
 from ..exit_codes import DONE, FAILED, NOT_ALLOWED
 from ..verb import Call, Verb
 from .rules import RuleFilter, bindings_of, rule_of
@@ -125,7 +125,7 @@ def _nearness(binding: AclBinding, question: AclQuestion) -> int:
 
 def _authorizer_settings(cluster: AdminCluster) -> tuple[dict[str, str], set[str]]:
     """The values of the authorizer's settings, and the settings whose values the brokers keep secret."""
-    broker = Resource(ResourceKind.BROKER, str(min(each.node_id for each in cluster.metadata().brokers)))
+    broker = NamedResource(ResourceKind.BROKER, str(min(each.node_id for each in cluster.metadata().brokers)))
     try:
         found = found_settings(cluster, [broker], _SETTINGS)[broker]
     except KafkaError:

@@ -11,7 +11,7 @@ from ...client.admin_cluster import AdminCluster
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.messages.metadata import MetadataResponse
 from ..configs.found_settings import found_settings
-from ..configs.resources import Resource, ResourceKind
+from ..configs.resources import NamedResource, ResourceKind
 from ..exit_codes import DONE, TIMED_OUT, UNHEALTHY, refusal
 from ..verb import Call, Verb
 from .log_directories import directories_of
@@ -74,7 +74,7 @@ def _looked(cluster: AdminCluster) -> ClusterHealth:
 
 def _min_isr(cluster: AdminCluster, metadata: MetadataResponse) -> dict[str, int]:
     """min.insync.replicas of the topics; without the right to read it: nothing."""
-    topics = [Resource(ResourceKind.TOPIC, topic.name or "") for topic in metadata.topics]
+    topics = [NamedResource(ResourceKind.TOPIC, topic.name or "") for topic in metadata.topics]
     if not topics:
         return {}
     try:

@@ -9,7 +9,7 @@ from ...protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from .resources import Resource
+from .resources import NamedResource
 
 __all__ = ["alter_settings"]
 
@@ -17,7 +17,7 @@ _SET, _DELETE = 0, 1
 
 
 def alter_settings(
-    cluster: AdminCluster, resource: Resource, changes: Mapping[str, str | None], *, validate_only: bool
+    cluster: AdminCluster, resource: NamedResource, changes: Mapping[str, str | None], *, validate_only: bool
 ) -> None:
     """Set each setting to its value; None resets it to its default. Raises KafkaError."""
     request = IncrementalAlterConfigsRequest(

@@ -9,7 +9,7 @@ from ..results import print_results
 from ..verb import Call, Verb
 from .alter_settings import alter_settings
 from .found_settings import found_settings
-from .resources import FORMS, Resource
+from .resources import FORMS, NamedResource
 from .shapes import SettingChange
 
 __all__ = ["SET", "UNSET"]
@@ -41,7 +41,7 @@ def _unset(call: Call) -> int:
 
 
 def _change(call: Call, changes: Mapping[str, str | None]) -> int:
-    resource = Resource.read(call.options.resource)
+    resource = NamedResource.read(call.options.resource)
     found = {each.name: each for each in found_settings(call.cluster, [resource])[resource]}
     alter_settings(call.cluster, resource, changes, validate_only=call.options.dry_run)
     rows = []

@@ -11,7 +11,7 @@ from ..exit_codes import DONE
 from ..output.columns import Column
 from ..verb import Call, Verb
 from .found_settings import found_settings
-from .resources import FORMS, Resource
+from .resources import FORMS, NamedResource
 from .shapes import SettingDifference
 
 __all__ = ["DIFF", "differences"]
@@ -36,8 +36,8 @@ def _run(call: Call) -> int:
     options = call.options
     if options.second is None and options.against is None:
         raise CommandError("give a second resource, or --against with another cluster", BAD_INPUT)
-    first = Resource.read(options.first)
-    second = first if options.second is None else Resource.read(options.second)
+    first = NamedResource.read(options.first)
+    second = first if options.second is None else NamedResource.read(options.second)
     if first.kind is not second.kind:
         raise CommandError(f"{first} and {second} have different settings", BAD_INPUT)
     one = _values(call.cluster, first)
@@ -68,7 +68,7 @@ def differences(one: Mapping[str, str | None], other: Mapping[str, str | None]) 
     ]
 
 
-def _values(cluster: AdminCluster, resource: Resource) -> dict[str, str | None]:
+def _values(cluster: AdminCluster, resource: NamedResource) -> dict[str, str | None]:
     return {each.name: each.value for each in found_settings(cluster, [resource])[resource]}
 
 

@@ -9,7 +9,7 @@ from ...protocol.messages.describe_configs import (
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
 )
-from .resources import Resource
+from .resources import NamedResource
 
 __all__ = ["SOURCES", "found_settings"]
 
@@ -27,13 +27,17 @@ SOURCES = {
 
 
 def found_settings(
-    cluster: AdminCluster, resources: Iterable[Resource], names: Sequence[str] | None = None, *, with_docs: bool = False
-) -> dict[Resource, list[DescribeConfigsResourceResult]]:
+    cluster: AdminCluster,
+    resources: Iterable[NamedResource],
+    names: Sequence[str] | None = None,
+    *,
+    with_docs: bool = False,
+) -> dict[NamedResource, list[DescribeConfigsResourceResult]]:
     """The settings of each resource, by name. ``names``: only these. Raises KafkaError for the first that fails.
 
     Brokers older than Kafka 2.6 have no documentation; the settings then come without.
     """
-    by_broker: dict[int | None, list[Resource]] = {}
+    by_broker: dict[int | None, list[NamedResource]] = {}
     for resource in resources:
         by_broker.setdefault(resource.broker_id, []).append(resource)
     found = {}
@@ -44,7 +48,11 @@ def found_settings(
 
 
 def _described(
-    cluster: AdminCluster, broker_id: int | None, asked: list[Resource], names: Sequence[str] | None, with_docs: bool
+    cluster: AdminCluster,
+    broker_id: int | None,
+    asked: list[NamedResource],
+    names: Sequence[str] | None,
+    with_docs: bool,
 ) -> list[list[DescribeConfigsResourceResult]]:
     request = DescribeConfigsRequest(
         resources=[

@@ -10,7 +10,7 @@ from ..exit_codes import DONE, NOT_THERE
 from ..output.columns import Column
 from ..verb import Call, Verb
 from .found_settings import SOURCES, found_settings
-from .resources import FORMS, Resource, ResourceKind
+from .resources import FORMS, NamedResource, ResourceKind
 from .shapes import Setting
 
 __all__ = ["GET", "is_own", "setting_of"]
@@ -41,7 +41,7 @@ def _arguments(parser: CommandParser) -> None:
 
 def _run(call: Call) -> int:
     options = call.options
-    resources = [Resource.read(text) for text in dict.fromkeys(options.resources)]
+    resources = [NamedResource.read(text) for text in dict.fromkeys(options.resources)]
     found = found_settings(call.cluster, resources, with_docs=options.with_docs)
     rows = [
         setting_of(resource, each)
@@ -59,7 +59,7 @@ def _run(call: Call) -> int:
     return NOT_THERE if options.name and not rows else DONE
 
 
-def is_own(resource: Resource, setting: DescribeConfigsResourceResult) -> bool:
+def is_own(resource: NamedResource, setting: DescribeConfigsResourceResult) -> bool:
     """Whether the value is set for the resource itself. Brokers before Kafka 1.1 only say "is default"."""
     if setting.config_source < 0:
         return not setting.is_default
@@ -68,7 +68,7 @@ def is_own(resource: Resource, setting: DescribeConfigsResourceResult) -> bool:
     return setting.config_source in _OWN_SOURCES[resource.kind]
 
 
-def setting_of(resource: Resource, found: DescribeConfigsResourceResult) -> Setting:
+def setting_of(resource: NamedResource, found: DescribeConfigsResourceResult) -> Setting:
     """The row of a setting."""
     return Setting(
         resource=str(resource),

@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 from ...base.command_parser import BAD_INPUT, CommandError
 from ..suggestions import did_you_mean
 
-__all__ = ["FORMS", "Resource", "ResourceKind"]
+__all__ = ["FORMS", "NamedResource", "ResourceKind"]
 
 FORMS = "topic/NAME, broker/ID, brokers (the default of all), broker-logger/ID or group/NAME"
 
@@ -29,7 +29,7 @@ _KINDS = {kind.word: kind for kind in ResourceKind}
 _ALL_BROKERS = "brokers"
 
 
-class Resource(NamedTuple):
+class NamedResource(NamedTuple):
     """A thing with settings. The settings of all brokers belong to the broker whose name is empty."""
 
     kind: ResourceKind

@@ -43,7 +43,7 @@ def read_as_member(
 
 
 class _Reading:
-    """What was printed of the partitions of one member, and is to be committed."""
+    """The partitions of one member: the records that were printed, and the offsets to commit."""
 
     def __init__(self, member: GroupMembership, consumption: Consumption, *, commits: bool) -> None:
         self._member = member

@@ -1,4 +1,7 @@
-"""Committed offsets of groups, and where the partitions begin and end. What cannot be asked is told, not raised."""
+"""Committed offsets of groups, and where the partitions begin and end.
+
+A partition that cannot be asked gets its reason as text.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

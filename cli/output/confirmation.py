@@ -9,7 +9,7 @@ __all__ = ["confirm"]
 
 
 def confirm(question: str) -> None:
-    """Ask a person. Raises CommandError when the answer is not yes, and when there is no terminal to ask on."""
+    """Ask a person. Raises CommandError without a yes, and when there is no terminal to ask on."""
     if not sys.stdin.isatty() or not sys.stderr.isatty():
         raise CommandError("there is no terminal to ask on; give --yes to do it without a question", BAD_INPUT)
     sys.stderr.write(f"{printable(question)} [y/N] ")

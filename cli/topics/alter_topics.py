@@ -3,7 +3,7 @@
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
 from ...protocol.errors import KafkaError
 from ..configs.alter_settings import alter_settings
-from ..configs.resources import Resource, ResourceKind
+from ..configs.resources import NamedResource, ResourceKind
 from ..reading.settings import changes_in
 from ..verb import Call, Verb
 from .changes import print_changes
@@ -36,7 +36,7 @@ def _run(call: Call) -> int:
     changes, failures = [], []
     for name in names:
         try:
-            resource = Resource(ResourceKind.TOPIC, name)
+            resource = NamedResource(ResourceKind.TOPIC, name)
             alter_settings(call.cluster, resource, settings, validate_only=options.dry_run)
         except KafkaError as error:
             failures.append(error)

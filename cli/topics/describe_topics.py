@@ -6,7 +6,7 @@ from ...base.command_parser import CommandParser
 from ...base.printable import printable
 from ...client.admin_cluster import AdminCluster
 from ..configs.found_settings import found_settings
-from ..configs.resources import Resource, ResourceKind
+from ..configs.resources import NamedResource, ResourceKind
 from ..exit_codes import DONE
 from ..output.columns import Column, as_text
 from ..output.table import table
@@ -63,7 +63,7 @@ def _lines(view: TopicDescription, columns: Sequence[Column]) -> Iterator[str]:
 
 def settings_of_topics(cluster: AdminCluster, names: Iterable[str]) -> dict[str, tuple[TopicSetting, ...]]:
     """All settings of each topic."""
-    found = found_settings(cluster, [Resource(ResourceKind.TOPIC, name) for name in names])
+    found = found_settings(cluster, [NamedResource(ResourceKind.TOPIC, name) for name in names])
     return {
         resource.name: tuple(
             TopicSetting(name=each.name, value=each.value, is_default=each.config_source != _SET_FOR_TOPIC)

@@ -66,9 +66,9 @@ def by_min_isr(
 ) -> list[MetadataResponseTopic]:
     """The topics with a partition whose ISR has as many replicas as min.insync.replicas, or ``is_under``: fewer."""
     from ..configs.found_settings import found_settings
-    from ..configs.resources import Resource, ResourceKind
+    from ..configs.resources import NamedResource, ResourceKind
 
-    resources = [Resource(ResourceKind.TOPIC, topic.name or "") for topic in topics]
+    resources = [NamedResource(ResourceKind.TOPIC, topic.name or "") for topic in topics]
     settings = found_settings(cluster, resources, [MIN_ISR]) if resources else {}
     chosen = []
     for topic, resource in zip(topics, resources, strict=True):

@@ -6,7 +6,7 @@ from ...client.admin_cluster import AdminCluster
 from ...protocol.errors import ErrorCode, error_for
 from ...protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
 from ...protocol.scram import SCRAM_MECHANISMS
-from .shapes import Credential, User
+from .shapes import Credential, ScramUser
 
 __all__ = ["MECHANISMS", "found_users"]
 
@@ -15,7 +15,7 @@ MECHANISMS = {name.rpartition("-")[2]: mechanism for name, mechanism in SCRAM_ME
 _NAMES = {mechanism.code: name for name, mechanism in SCRAM_MECHANISMS.items()}
 
 
-def found_users(cluster: AdminCluster, names: Sequence[str] | None = None) -> list[User]:
+def found_users(cluster: AdminCluster, names: Sequence[str] | None = None) -> list[ScramUser]:
     """These users or all users, by name; a user without credentials is left out. Raises KafkaError."""
     asked = None if names is None else [UserName(name=name) for name in names]
     response = cluster.ask_any(DescribeUserScramCredentialsRequest(users=asked))
@@ -33,5 +33,5 @@ def found_users(cluster: AdminCluster, names: Sequence[str] | None = None) -> li
             Credential(mechanism=_NAMES.get(each.mechanism, f"unknown {each.mechanism}"), iterations=each.iterations)
             for each in sorted(result.credential_infos, key=lambda each: each.mechanism)
         )
-        users.append(User(user=result.user, credentials=credentials))
+        users.append(ScramUser(user=result.user, credentials=credentials))
     return users

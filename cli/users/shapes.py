@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-__all__ = ["Credential", "User", "UserChange"]
+__all__ = ["Credential", "ScramUser", "UserChange"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +15,7 @@ class Credential:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class User:
+class ScramUser:
     """A user with SCRAM credentials."""
 
     user: str

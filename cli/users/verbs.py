@@ -19,7 +19,7 @@ from ..results import print_results
 from ..verb import Call, Verb
 from .found_users import MECHANISMS, found_users
 from .password import new_password
-from .shapes import User, UserChange
+from .shapes import ScramUser, UserChange
 
 __all__ = ["ADD", "LIST", "REMOVE"]
 
@@ -136,6 +136,6 @@ def _print(call: Call, change: str, mechanisms: list[ScramMechanism]) -> int:
     return DONE
 
 
-LIST = Verb("list", "list users with SCRAM credentials", _list_arguments, _list, row=User)
+LIST = Verb("list", "list users with SCRAM credentials", _list_arguments, _list, row=ScramUser)
 ADD = Verb("add", "add a user, or give a user a new password", _add_arguments, _add, changes=True, row=UserChange)
 REMOVE = Verb("remove", "remove the credentials of a user", _remove_arguments, _remove, changes=True, row=UserChange)

@@ -9,7 +9,7 @@ from pybroker.cli.cluster.shapes import ClusterHealth, ClusterNumbers, Election,
 from pybroker.cli.configs.shapes import Setting, SettingDifference
 from pybroker.cli.quotas.shapes import Quota
 from pybroker.cli.topics.shapes import PartitionOffsets, TopicDescription, Truncation
-from pybroker.cli.users.shapes import User
+from pybroker.cli.users.shapes import ScramUser
 from support.clients.commands import checked_json, run
 from support.clients.produced import KEEPS_OLD_RECORDS, numbered, produce
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
@@ -91,7 +91,7 @@ def test_rights_users_and_quotas(servers: str, tmp_path_factory: pytest.TempPath
     file = tmp_path_factory.mktemp("password") / "file"
     file.write_text("s3cret")
     done(servers, "users", "add", "alice", "--password-file", str(file))
-    (user,) = checked_json(servers, User, "users", "list")
+    (user,) = checked_json(servers, ScramUser, "users", "list")
     assert len(user["credentials"]) == 2
     done(servers, "users", "remove", "alice", "-y")
     assert run(servers, "users", "list", "alice").code == 3

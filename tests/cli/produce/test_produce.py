@@ -56,7 +56,7 @@ def test_input_becomes_records(
 
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(records=RECORDS)
-def test_what_consume_prints_as_jsonl_can_be_produced_again(
+def test_jsonl_of_consume_can_be_produced_again(
     pybroker: Pybroker, made: str, tmp_path: Path, records: list[Record]
 ) -> None:
     lines = [record_to_json(TopicPartition(made, 0), record) for record in records]

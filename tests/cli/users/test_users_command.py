@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from pybroker import Broker
-from pybroker.cli.users.shapes import User, UserChange
+from pybroker.cli.users.shapes import ScramUser, UserChange
 from support.clients.commands import checked_json, run
 
 LOGIN = ["-X", "security.protocol=SASL_PLAINTEXT", "-X", "sasl.mechanism=SCRAM-SHA-512"]
@@ -36,7 +36,7 @@ def test_added_user_can_log_in_until_it_is_removed(
     assert run(servers, "users", "add", "alice", *as_admin).code == 0
     assert run(servers, "topics", "list", *login_of("alice", "s3cret")).code == 4
     assert run(servers, "topics", "list", *login_of("alice", "other")).code == 0
-    (shown,) = checked_json(servers, User, "users", "list", "alice", *as_admin)
+    (shown,) = checked_json(servers, ScramUser, "users", "list", "alice", *as_admin)
     assert [each["mechanism"] for each in shown["credentials"]] == ["SCRAM-SHA-256", "SCRAM-SHA-512"]
     assert run(servers, "users", "remove", "alice", *as_admin).code == 2  # no terminal to ask on
     (change,) = checked_json(servers, UserChange, "users", "remove", "alice", "--dry-run", *as_admin)

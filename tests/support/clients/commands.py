@@ -16,7 +16,7 @@ __all__ = ["Pybroker", "Ran", "checked_json", "rows_of", "run"]
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command printed, and its exit code."""
+    """The output and the exit code of a command."""
 
     code: int
     out: str
