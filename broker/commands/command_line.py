@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...base.command_parser import BAD_INPUT, FAILED, CommandError
-from ...base.printable import printable
 from ...cli.kafka_scripts.scripts import SCRIPTS
 from ...cli.nouns import NOUNS
 from ...config.config_error import ConfigError
@@ -161,13 +160,7 @@ def _programs_of(noun: str, arguments: Sequence[str]) -> tuple[Program, ...]:
 
 
 def _fail(error: Exception, code: int) -> int:
-    import logging  # slow to import, as is the next
+    from .failure import tell_failure  # slow to import
 
-    from ..process.log_lines import logs_json
-
-    text = " ".join(str(error).split("\n"))
-    if logs_json():
-        logging.getLogger(__name__).critical("not started: %s", text)
-    else:
-        sys.stderr.write(f"pybroker: {printable(text)}\n")
+    tell_failure(error)
     return code

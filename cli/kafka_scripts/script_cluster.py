@@ -16,7 +16,7 @@ def script_cluster(options: argparse.Namespace) -> AdminCluster:
     given = argparse.Namespace(
         bootstrap_server=options.bootstrap_server,
         command_config=options.command_config,
-        settings=[],
+        client_settings=[],
         profile=None,
         timeout=_TIMEOUT_S,
     )

@@ -75,7 +75,7 @@ RUNNING = (
     event(
         "process.not-started",
         "CRITICAL",
-        "broker/commands/command_line.py",
+        "broker/commands/failure.py",
         "not started: %s",
         "error",
         "The broker cannot start. Without JSON lines the same text is printed alone.",

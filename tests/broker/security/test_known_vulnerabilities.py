@@ -103,7 +103,9 @@ REPORTS = {
         "broker/security/tls/test_sockets.py:test_plain_client_is_closed_without_a_byte",
         "broker/network/test_protocol_sniffing.py:test_clients_of_other_protocols_are_recognised_by_their_first_bytes",
     ),
-    "librdkafka#4995": ("broker/network/test_encrypted_listener.py:test_each_cause_is_logged_once_for_a_host",),
+    "librdkafka#4995": (
+        "broker/network/test_encrypted_listener.py:test_each_cause_is_logged_once_for_a_host_and_what_it_sent",
+    ),
     # Clients with wrong passwords come again at once.
     "KIP-306": (
         "hostile/test_logins.py:test_a_storm_of_wrong_logins_does_not_stop_other_clients",
