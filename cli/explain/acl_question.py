@@ -6,10 +6,7 @@ from ...base.acl_rules.question import OPTIONS_OF_TYPES, AclQuestion, QuestionEr
 from ...base.acls import CLUSTER_NAME, AclResourceType
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
 
-__all__ = ["DENIED", "add_question_options", "question_in"]
-
-DENIED = 3
-"""The exit code when the user may not do it."""
+__all__ = ["add_question_options", "question_in"]
 
 
 def add_question_options(parser: CommandParser) -> None:

@@ -8,9 +8,9 @@ from ...client.admin_cluster import AdminCluster
 from ...client.explained_acl import HiddenSettings, acls_in, acls_request, explained_by, explained_without_authorizer
 from ...protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ...views.explanations import AclExplanation
-from ..exit_codes import DONE, FAILED
+from ..exit_codes import DONE, FAILED, NOT_ALLOWED
 from ..verb import Call, Verb
-from .acl_question import DENIED, add_question_options, question_in
+from .acl_question import add_question_options, question_in
 
 __all__ = ["ACL"]
 
@@ -26,7 +26,7 @@ def _run(call: Call) -> int:
         else explained_by(question, acls, _hidden_settings(call.cluster))
     )
     call.output.documents([view], _lines, name=lambda each: each.decided_by)
-    return FAILED if view.allowed is None else DONE if view.allowed else DENIED
+    return FAILED if view.allowed is None else DONE if view.allowed else NOT_ALLOWED
 
 
 def _arguments(parser: CommandParser) -> None:
@@ -54,7 +54,7 @@ def _hidden_settings(cluster: AdminCluster) -> HiddenSettings:
 
 ACL = Verb(
     "acl",
-    "say whether a user may do something, by the cluster's ACLs; exits with 3 when it is denied",
+    "say whether a user may do something, by the cluster's ACLs; exits with 4 when it is denied",
     _arguments,
     _run,
     row=AclExplanation,

@@ -59,7 +59,7 @@ def test_acls_created_and_removed_through_the_broker_are_obeyed_at_once(tmp_path
         ]
         acls(*by_broker, "--add", *allowed)
     assert explained(broker, "bob") == (0, "User:bob may Write from host * on Topic:PREFIXED:ord\n")
-    assert explained(broker, "eve") == (3, "ACLs apply to the resource, but none allows the operation\n")
+    assert explained(broker, "eve") == (4, "ACLs apply to the resource, but none allows the operation\n")
 
 
 def explained(broker: BrokerProcess, user: str) -> tuple[int, str]:

@@ -15,7 +15,8 @@ from ....base.acl_rules.authorizer import WITHOUT_AUTHORIZER, AclAuthorizer, Exp
 from ....base.acl_rules.question import AclQuestion
 from ....base.acls import AclEntry, ResourcePattern
 from ....base.command_parser import BAD_INPUT, CommandError, CommandParser
-from ....cli.explain.acl_question import DENIED, add_question_options, question_in
+from ....cli.exit_codes import NOT_ALLOWED
+from ....cli.explain.acl_question import add_question_options, question_in
 from ....config.authorization import AuthorizationSettings
 from ....config.config import Config
 from ....config.load import load_config
@@ -36,7 +37,7 @@ example:
 
 With -b HOST:PORT it asks a cluster for its ACLs instead.
 
-exit codes: 0 allowed; 3 denied; 1 failed; 2 bad arguments or settings"""
+exit codes: 0 allowed; 4 denied; 1 failed; 2 bad arguments or settings"""
 
 
 def explain_command(arguments: Sequence[str]) -> int:
@@ -72,7 +73,7 @@ async def _open_store(config: Config) -> MetadataStore:
 
 def _answer(explanation: Explanation) -> int:
     sys.stdout.write(f"{explanation}\n")
-    return 0 if explanation.is_allowed else DENIED
+    return 0 if explanation.is_allowed else NOT_ALLOWED
 
 
 async def explain(store: MetadataStore, settings: AuthorizationSettings, question: AclQuestion) -> Explanation:

@@ -38,7 +38,7 @@ def test_rule_that_decides_is_named(pybroker: Pybroker, guarded: str) -> None:
     (view,) = rows_of(allowed.out, AclExplanation)
     assert (allowed.code, view["allowed"], view["rule"]["resource"]) == (0, True, "or")
     denied = pybroker(*question, "--user", "bob")
-    assert denied.code == 3
+    assert denied.code == 4
     assert "super.users may allow it all the same" in denied.out
 
 
