@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
-__all__ = ["ScriptParser", "UsageError"]
+__all__ = ["VERSION", "ScriptParser", "UsageError"]
 
 VERSION = "3.9.1"
 """The version of Apache Kafka whose scripts these are like."""

@@ -16,7 +16,14 @@ def _topics(arguments: Sequence[str]) -> int:
     return topic_command(arguments)
 
 
+def _broker_api_versions(arguments: Sequence[str]) -> int:
+    from .broker_api_versions_command import broker_api_versions_command
+
+    return broker_api_versions_command(arguments)
+
+
 SCRIPTS: Mapping[str, Callable[[Sequence[str]], int]] = {
+    "kafka-broker-api-versions": _broker_api_versions,
     "kafka-topics": _topics,
 }
 """Each takes the arguments after its name and returns the exit code."""

@@ -16,7 +16,10 @@ from support.processes.broker_process import BrokerProcess
 from support.processes.java import java_command
 
 RECORDED = Path(__file__).parents[2] / "reference" / "kafka-scripts"
-CLASSES = {"kafka-topics": "org.apache.kafka.tools.TopicCommand"}
+CLASSES = {
+    "kafka-broker-api-versions": "kafka.admin.BrokerApiVersionsCommand",
+    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+}
 SETTINGS = {"broker.id": "0", "auto.create.topics.enable": "false"}
 
 
@@ -29,12 +32,17 @@ def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
 def arguments_of(line: str, servers: str) -> list[str]:
     """The arguments of a recorded line, with the address of a broker."""
     _, *arguments = shlex.split(line)
+    if "<address>" in arguments:
+        return [servers if argument == "<address>" else argument for argument in arguments]
     return ["--bootstrap-server", servers, *arguments] if arguments and arguments != ["--version"] else arguments
 
 
 def comparable(stdout: str) -> str:
-    """Without topic ids; Kafka's script describes topics in the order of a hash table, so blocks of them are sorted."""
+    """Without topic ids and addresses. Kafka's script describes topics in the order of a hash table, so blocks of them
+    are sorted.
+    """
     text = re.sub(r"TopicId: \S{22}", "TopicId: <id>", stdout)
+    text = re.sub(r"127\.0\.0\.1:\d+", "<address>", text)
     if "\tPartition: " in text and not text.startswith("\t"):
         return "".join(sorted(re.findall(r"^Topic: .*\n(?:\t.*\n)*", text, re.MULTILINE)))
     return "".join(sorted(text.splitlines(keepends=True))) if text.startswith("\t") else text
