@@ -70,6 +70,12 @@ def _healthcheck(arguments: Sequence[str]) -> int:
     return healthcheck(arguments)
 
 
+def _init(arguments: Sequence[str]) -> int:
+    from .init.init_command import init_command
+
+    return init_command(arguments)
+
+
 def _log(arguments: Sequence[str]) -> int:
     from .log.log_command import log_command
 
@@ -97,6 +103,7 @@ _COMMANDS: Mapping[str, _Command] = {
     "console": _Command("show a cluster in the browser", _console),
     "container": _Command("run a broker in a container, with settings from KAFKA_* environment variables", _container),
     "healthcheck": _Command("check that a broker answers; the exit code tells", _healthcheck),
+    "init": _Command("write the compose file of a cluster in containers, and the files that it needs", _init),
     "log": _Command("print, check or summarise the files in log directories", _log),
     "metadata": _Command("copy a cluster's metadata between the embedded store and ZooKeeper", _metadata),
     "user": _Command("set, remove or list SCRAM users in the metadata of a cluster", _user),

@@ -1,0 +1,1 @@
+"""``pybroker init``: writes the files of a cluster in containers."""
