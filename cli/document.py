@@ -1,7 +1,7 @@
 """Writes the pages about commands: ``python -m pybroker.cli.document docs/user``.
 
 ``commands.md`` is the reference, made from the parsers. ``commands.schema.json`` has the JSON schemas of what the
-commands print with ``-o json``.
+commands print with ``-o json``. ``doctor.md`` has the checks of ``pybroker doctor``.
 """
 
 import argparse
@@ -15,13 +15,30 @@ from ..base.command_parser import CommandParser
 from ..views.schema import Schemas
 from .command import add_output_options, verb_parser
 from .connecting.connection_options import add_connection_options
+from .doctor.checks import CHECKS
 from .exit_codes import EXIT_CODES
 from .nouns import NOUNS
 from .verb import Noun, Verb
 
-__all__ = ["COMMANDS_PAGE", "SCHEMA_FILE", "commands_page", "schema_text", "write_pages"]
+__all__ = ["COMMANDS_PAGE", "DOCTOR_PAGE", "SCHEMA_FILE", "commands_page", "doctor_page", "schema_text", "write_pages"]
 
-COMMANDS_PAGE, SCHEMA_FILE = "commands.md", "commands.schema.json"
+COMMANDS_PAGE, SCHEMA_FILE, DOCTOR_PAGE = "commands.md", "commands.schema.json", "doctor.md"
+_DOCTOR_INTRODUCTION = """\
+# Checks of pybroker doctor
+
+This page is written by `python -m pybroker.cli.document docs/user`.
+
+```console
+$ pybroker doctor -b kafka.example.org:9092
+```
+
+The command asks any Kafka cluster as a client does, with the client's own settings (`-X`, `--command-config`,
+`--profile`). It changes nothing. Each check is `ok`, `warn`, `FAIL` with a remedy, or `skipped` when the cluster did
+not tell what the check needs. The exit code is 10 when a check fails.
+
+| number | check | why |
+|---|---|---|
+"""
 _INTRODUCTION = """\
 # Commands for any Kafka cluster
 
@@ -107,9 +124,15 @@ def schema_text() -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
+def doctor_page() -> str:
+    """The text of ``docs/user/doctor.md``."""
+    return _DOCTOR_INTRODUCTION + "".join(f"| {each.number} | {each.title} | {each.about} |\n" for each in CHECKS)
+
+
 def write_pages(directory: Path) -> None:
-    """Write both files."""
+    """Write the files."""
     (directory / COMMANDS_PAGE).write_text(commands_page(), encoding="utf-8")
+    (directory / DOCTOR_PAGE).write_text(doctor_page(), encoding="utf-8")
     (directory / SCHEMA_FILE).write_text(schema_text(), encoding="ascii")
 
 

@@ -27,6 +27,12 @@ def _explain() -> Noun:
     return EXPLAIN
 
 
+def _doctor() -> Noun:
+    from .doctor.noun import DOCTOR
+
+    return DOCTOR
+
+
 def _groups() -> Noun:
     from .groups.noun import GROUPS
 
@@ -89,6 +95,7 @@ def _txns() -> Noun:
 
 NOUNS: Mapping[str, LazyNoun] = {
     "explain": LazyNoun("say why a group is stuck or lags, and whether a user may do something", _explain),
+    "doctor": LazyNoun("check a cluster from the side of its clients, and tell how to mend it", _doctor),
     "groups": LazyNoun("show groups, their offsets and lag, and change them", _groups),
     "consume": LazyNoun("print the records of topics", _consume),
     "produce": LazyNoun("write records to a topic", _produce),

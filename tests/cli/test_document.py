@@ -3,14 +3,14 @@
 import json
 from pathlib import Path
 
-from pybroker.cli.document import COMMANDS_PAGE, SCHEMA_FILE, write_pages
+from pybroker.cli.document import COMMANDS_PAGE, DOCTOR_PAGE, SCHEMA_FILE, write_pages
 from pybroker.cli.nouns import NOUNS
 from support.source_tree import ROOT
 
 
 def test_pages_are_up_to_date(tmp_path: Path) -> None:
     write_pages(tmp_path)
-    for name in (COMMANDS_PAGE, SCHEMA_FILE):
+    for name in (COMMANDS_PAGE, DOCTOR_PAGE, SCHEMA_FILE):
         written = (ROOT / "docs" / "user" / name).read_text(encoding="utf-8")
         assert (tmp_path / name).read_text(encoding="utf-8") == written, "run python -m pybroker.cli.document docs/user"
 

@@ -1,0 +1,1 @@
+"""``pybroker doctor``: numbered checks of a cluster from the side of its clients."""

@@ -1,0 +1,36 @@
+"""The judgement of a check."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .shapes import Unknown, Verdict
+
+__all__ = ["NO_ANSWER", "Finding", "listed_names", "ok", "skipped"]
+
+_SHOWN = 5
+NO_ANSWER = Unknown("the cluster did not answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The judgement of a check, one line about it, and one line with the remedy."""
+
+    verdict: Verdict
+    text: str
+    remedy: str | None = None
+
+
+def ok(text: str) -> Finding:
+    """All is well."""
+    return Finding("ok", text)
+
+
+def skipped(unknown: Unknown) -> Finding:
+    """The check lacks a fact."""
+    return Finding("skipped", unknown.reason)
+
+
+def listed_names(names: Sequence[str]) -> str:
+    """The first names, and how many there are more."""
+    rest = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")

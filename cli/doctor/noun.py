@@ -1,0 +1,50 @@
+"""The command ``pybroker doctor``."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from ...base.command_parser import CommandParser
+from ..exit_codes import DONE, UNHEALTHY
+from ..verb import Call, Noun, Verb
+from .checks import results
+from .gathering import gathered
+from .shapes import CheckResult
+
+__all__ = ["DOCTOR"]
+
+_SUMMARY = "checks a cluster from the side of its clients, and tells how to mend what is wrong"
+
+
+def _arguments(parser: CommandParser) -> None:
+    """No arguments of its own."""
+
+
+def _run(call: Call) -> int:
+    """Exit code 10 when a check fails."""
+    rows = list(results(gathered(call.cluster)))
+    output = call.output
+    if output.is_for_people:
+        output.lines(list(_lines(rows)), str, name=str)
+    else:
+        output.rows(rows, (), name=lambda row: row.check)
+    return UNHEALTHY if any(row.verdict == "FAIL" for row in rows) else DONE
+
+
+def _lines(rows: Iterable[CheckResult]) -> Iterator[str]:
+    """One line a check, and one for its remedy. Checks in a row that were skipped for one reason share a line."""
+    for (verdict, reason), group in groupby(
+        rows, key=lambda row: (row.verdict, row.verdict == "skipped" and row.finding)
+    ):
+        together = list(group)
+        if reason and len(together) > 1:
+            yield f"{verdict:<7}  {together[0].check} to {together[-1].check}: {reason}"
+            continue
+        for row in together:
+            yield f"{row.verdict:<7}  {row.check}  {row.title}: {row.finding}"
+            if row.remedy is not None:
+                yield f"{'':14}try  {row.remedy}"
+
+
+DOCTOR = Noun(
+    "doctor", f"{_SUMMARY[0].upper()}{_SUMMARY[1:]}.", (Verb("", _SUMMARY, _arguments, _run, row=CheckResult),)
+)

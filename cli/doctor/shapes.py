@@ -1,0 +1,108 @@
+"""Shapes of the JSON that ``pybroker doctor`` prints, and of the facts that its checks judge."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Literal
+
+from ...protocol.messages.metadata import MetadataResponse
+from ..cluster.shapes import LogDirectory
+from ..txns.shapes import HangingTransaction
+
+__all__ = ["BrokerFacts", "CheckResult", "Facts", "PortFacts", "PortKind", "Unknown", "Verdict"]
+
+Verdict = Literal["ok", "warn", "FAIL", "skipped"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """The result of a check."""
+
+    check: Annotated[str, "its number, such as D03"]
+    title: str
+    verdict: Annotated[Verdict, "skipped: what the check needs to know was not found out"]
+    finding: Annotated[str, "one line"]
+    remedy: Annotated[str | None, "one line; null: there is nothing to do"]
+
+
+class PortKind(Enum):
+    """The protocol that a port speaks."""
+
+    PLAIN = "Kafka's protocol in plain text"
+    TLS = "Kafka's protocol in TLS"
+    CONTROLLER = "the protocol of KRaft controllers, which is not for clients"
+    HTTP = "HTTP"
+    HTTPS = "HTTPS"
+    UNKNOWN = "a protocol that is not Kafka's, or nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A fact that could not be found out, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortFacts:
+    """A port as this machine reaches it.
+
+    Attributes:
+        resolved: the IP addresses of its host.
+        failure: why it was not reached; None: it was.
+        kind: the protocol that it speaks; None: it was not reached.
+        mechanisms: the SASL mechanisms that it offers; None: it wants no login, or did not say.
+        versions: the oldest and the newest version of each API, by the key of the API.
+        certificate_failure: why the client refuses its certificate; None: it does not, or uses no TLS.
+        certificate_days: for how many days its certificate is still valid.
+    """
+
+    host: str
+    port: int
+    resolved: tuple[str, ...] = ()
+    failure: str | None = None
+    connect_ms: float = 0.0
+    kind: PortKind | None = None
+    mechanisms: tuple[str, ...] | None = None
+    versions: Mapping[int, tuple[int, int]]
+    certificate_failure: str | None = None
+    certificate_days: float | None = None
+
+    @property
+    def address(self) -> str:
+        """The address as people write it."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerFacts:
+    """A broker at its advertised address. ``failure``: why it did not tell the id of its cluster."""
+
+    broker: int
+    port: PortFacts
+    cluster_id: str | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """All that the checks judge.
+
+    Attributes:
+        wants_tls: whether the settings of the client ask for TLS.
+        mechanism: the SASL mechanism of the client; None: it does not log in.
+        ports: the addresses that the client begins with.
+        min_isr: min.insync.replicas by topic.
+        offsets_kept_minutes: offsets.retention.minutes.
+    """
+
+    wants_tls: bool
+    mechanism: str | None
+    ports: tuple[PortFacts, ...]
+    metadata: MetadataResponse | Unknown
+    is_login_refused: bool = False
+    brokers: tuple[BrokerFacts, ...] = ()
+    min_isr: Mapping[str, int] | Unknown
+    directories: tuple[LogDirectory, ...] | Unknown
+    hanging: tuple[HangingTransaction, ...] | Unknown
+    offsets_kept_minutes: int | Unknown
