@@ -2,14 +2,14 @@
 
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
-from ...client.fetching.partition_reader import PartitionReader
+from ...client.fetching.partition_reader import Batches, PartitionReader
 from ...client.group_membership import GroupMembership
-from .consumption import Consumption
 
-__all__ = ["read_as_member"]
+__all__ = ["Taker", "read_as_member"]
 
 _COMMIT_EVERY_S = 5.0
 _IDLE_S = 0.2
@@ -18,11 +18,30 @@ MakeReader = Callable[[dict[TopicPartition, int], list[TopicPartition]], Partiti
 """Makes a reader of partitions that have a committed offset, and of those that have none."""
 
 
+class Taker(Protocol):
+    """Takes the records that are read, until it is full.
+
+    Attributes:
+        next_offset: the offset behind the last record that it took, when it became full inside a batch.
+    """
+
+    next_offset: int | None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more records are wanted."""
+        ...
+
+    def take(self, found: Batches) -> None:
+        """Take the records of batches. Raises KafkaError for a broken batch."""
+        ...
+
+
 def read_as_member(
     cluster: AdminCluster,
     group: str,
     topics: list[str],
-    consumption: Consumption,
+    consumption: Taker,
     make_reader: MakeReader,
     *,
     commits: bool,
@@ -45,7 +64,7 @@ def read_as_member(
 class _Reading:
     """The partitions of one member: the records that were printed, and the offsets to commit."""
 
-    def __init__(self, member: GroupMembership, consumption: Consumption, *, commits: bool) -> None:
+    def __init__(self, member: GroupMembership, consumption: Taker, *, commits: bool) -> None:
         self._member = member
         self._consumption = consumption
         self._commits = commits

@@ -22,8 +22,22 @@ def _broker_api_versions(arguments: Sequence[str]) -> int:
     return broker_api_versions_command(arguments)
 
 
+def _console_consumer(arguments: Sequence[str]) -> int:
+    from .console_consumer import console_consumer
+
+    return console_consumer(arguments)
+
+
+def _console_producer(arguments: Sequence[str]) -> int:
+    from .console_producer import console_producer
+
+    return console_producer(arguments)
+
+
 SCRIPTS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "kafka-broker-api-versions": _broker_api_versions,
+    "kafka-console-consumer": _console_consumer,
+    "kafka-console-producer": _console_producer,
     "kafka-topics": _topics,
 }
 """Each takes the arguments after its name and returns the exit code."""

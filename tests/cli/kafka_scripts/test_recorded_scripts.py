@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,9 +16,14 @@ from pybroker.broker.commands.command_line import main
 from support.processes.broker_process import BrokerProcess
 from support.processes.java import java_command
 
-RECORDED = Path(__file__).parents[2] / "reference" / "kafka-scripts"
+RECORDINGS = [
+    pytest.param(file, id=file.stem)
+    for file in sorted((Path(__file__).parents[2] / "reference" / "kafka-scripts").glob("*.json"))
+]
 CLASSES = {
     "kafka-broker-api-versions": "kafka.admin.BrokerApiVersionsCommand",
+    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-console-producer": "kafka.tools.ConsoleProducer",
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
 }
 SETTINGS = {"broker.id": "0", "auto.create.topics.enable": "false"}
@@ -48,23 +54,34 @@ def comparable(stdout: str) -> str:
     return "".join(sorted(text.splitlines(keepends=True))) if text.startswith("\t") else text
 
 
-@pytest.mark.parametrize("script", CLASSES)
+@pytest.mark.parametrize("recording", RECORDINGS)
 def test_script_prints_what_kafkas_script_printed(
-    script: str, own_broker: BrokerProcess, capsys: pytest.CaptureFixture[str]
+    recording: Path,
+    own_broker: BrokerProcess,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for recorded in json.loads((RECORDED / f"{script}.json").read_text()):
-        code = main([script, *arguments_of(recorded["line"], own_broker.bootstrap_servers)])
+    given = tmp_path / "stdin"
+    for recorded in json.loads(recording.read_text()):
+        line = recorded["line"]
+        given.write_bytes(recorded.get("stdin", "").encode())
+        with given.open() as stdin:
+            monkeypatch.setattr(sys, "stdin", stdin)
+            code = main([line.split()[0], *arguments_of(line, own_broker.bootstrap_servers)])
         printed = capsys.readouterr()
-        assert (recorded["line"], comparable(printed.out)) == (recorded["line"], comparable(recorded["stdout"]))
-        assert (recorded["line"], code) == (recorded["line"], recorded["code"])
-        assert (recorded["line"], printed.err.partition("\n")[0]) == (recorded["line"], recorded["stderr"])
+        assert (line, comparable(printed.out)) == (line, comparable(recorded["stdout"]))
+        assert (line, code) == (line, recorded["code"])
+        assert (line, printed.err.partition("\n")[0]) == (line, recorded["stderr"])
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("script", CLASSES)
-def test_recorded_lines_are_what_kafkas_script_prints(script: str, own_broker: BrokerProcess) -> None:
-    for recorded in json.loads((RECORDED / f"{script}.json").read_text()):
-        arguments = arguments_of(recorded["line"], own_broker.bootstrap_servers)
-        done = subprocess.run(java_command(CLASSES[script], *arguments), capture_output=True, text=True, check=False)
-        assert (recorded["line"], comparable(done.stdout)) == (recorded["line"], comparable(recorded["stdout"]))
-        assert (recorded["line"], done.returncode) == (recorded["line"], recorded["code"])
+@pytest.mark.parametrize("recording", RECORDINGS)
+def test_recorded_lines_are_what_kafkas_script_prints(recording: Path, own_broker: BrokerProcess) -> None:
+    for recorded in json.loads(recording.read_text()):
+        line = recorded["line"]
+        command = java_command(CLASSES[line.split()[0]], *arguments_of(line, own_broker.bootstrap_servers))
+        given = recorded.get("stdin", "")
+        done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+        assert (line, comparable(done.stdout)) == (line, comparable(recorded["stdout"]))
+        assert (line, done.returncode) == (line, recorded["code"])
