@@ -50,6 +50,7 @@ standard output, words and progress to standard error. The rows that `-o json` p
 
 ```console
 $ export PYBROKER_BOOTSTRAP=localhost:9092
+$ source <(pybroker completion bash)                    # or zsh, fish: Tab completes commands, and names in the cluster
 $ pybroker topics create demo -p 3
 $ pybroker topics list
 ```

@@ -46,6 +46,21 @@ def _certificates(arguments: Sequence[str]) -> int:
     return certificates_command(arguments)
 
 
+def _completion(arguments: Sequence[str]) -> int:
+    from ...cli.completion.scripts import completion_command
+
+    return completion_command(arguments)
+
+
+def _complete(words: Sequence[str]) -> int:
+    """Print the words that a shell may put in place of the last word."""
+    from ...cli.completion.candidates import candidates
+    from ...cli.completion.live_names import live_names
+
+    sys.stdout.write("".join(f"{word}\n" for word in candidates(words, {*NOUNS, *_COMMANDS}, live_names)))
+    return _STOPPED
+
+
 def _console(arguments: Sequence[str]) -> int:
     from ...console.command import console_command
 
@@ -94,12 +109,16 @@ def _user(arguments: Sequence[str]) -> int:
     return user_command(arguments)
 
 
+_COMPLETE = "__complete"
+"""The command that the shells' scripts call; no help shows it."""
+
 _CLUSTER_OPTIONS = ("-b", "--bootstrap-server", "--command-config", "--profile", "-X")
 """With one of them ``explain acl`` asks a cluster."""
 
 # Each subcommand imports its code when it runs.
 _COMMANDS: Mapping[str, _Command] = {
     "certificates": _Command("make certificates for brokers, to try TLS with", _certificates),
+    "completion": _Command("print a script that completes commands and names in bash, zsh or fish", _completion),
     "console": _Command("show a cluster in the browser", _console),
     "container": _Command("run a broker in a container, with settings from KAFKA_* environment variables", _container),
     "healthcheck": _Command("check that a broker answers; the exit code tells", _healthcheck),
@@ -138,6 +157,8 @@ def _run(arguments: Sequence[str], run: Serve | None) -> int:
         return _run_noun(name, arguments[1:])
     if name in SCRIPTS:
         return SCRIPTS[name](arguments[1:])
+    if name == _COMPLETE:
+        return _complete(arguments[1:])
     if name in _COMMANDS:
         return _COMMANDS[name].run(arguments[1:])
     from .serve_command import serve_command

@@ -1,0 +1,121 @@
+"""Completion offers the words of the parsers and the names of the cluster, and is silent about failures."""
+
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pybroker.cli.completion import live_names
+from pybroker.cli.completion.candidates import candidates
+from pybroker.cli.nouns import NOUNS
+from support.clients.commands import Pybroker
+from support.processes.ports import free_port
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(live_names, "_LIMIT_S", 60.0)  # a busy machine can need more than 300 ms
+    return tmp_path / "pybroker" / "completion"
+
+
+def offered(*words: str) -> list[str]:
+    """The candidates; a name in the cluster is shown as the question for it."""
+    return candidates(words, [*NOUNS, "log"], lambda wanted: [f"{wanted.kind}:{wanted.resource}"])
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["to"], ["topics"]),
+        (["topics", "de"], ["describe", "delete"]),
+        (["topics", "describe", ""], ["TOPIC:"]),
+        (["topics", "describe", "a", ""], ["TOPIC:a"]),
+        (["groups", "describe", ""], ["GROUP:"]),
+        (["groups", "reset", "-b", "x:1", ""], ["GROUP:"]),
+        (["configs", "set", ""], ["RESOURCE:"]),
+        (["configs", "set", "topic/a", ""], ["NAME:topic/a="]),
+        (["topics", "list", "--under-r"], ["--under-replicated"]),
+        (["topics", "list", "-o", "js"], ["json", "jsonl"]),
+        (["topics", "list", "--command-config", ""], []),
+        (["consume", ""], ["TOPIC:"]),
+        (["completion", "z"], ["zsh"]),
+        (["log", ""], []),
+        (["nothing", "at", "all"], []),
+        (["topics", "nothing", ""], []),
+    ],
+)
+def test_candidates_follow_the_parsers(words: list[str], expected: list[str]) -> None:
+    assert offered(*words) == expected
+
+
+@pytest.mark.parametrize("name", NOUNS)
+def test_every_verb_has_candidates_for_options(name: str) -> None:
+    for verb in NOUNS[name].load().verbs:
+        words = [name, *filter(None, [verb.name])]
+        assert "--bootstrap-server" in offered(*words, "--boot")
+
+
+def test_names_come_from_the_cluster_and_are_kept(pybroker: Pybroker, topic: str, cache: Path) -> None:
+    assert pybroker("topics", "create", topic).code == 0
+    assert topic in pybroker("__complete", "topics", "describe", topic[:3]).out.split()
+    assert f"topic/{topic}" in pybroker("__complete", "configs", "get", "topic/").out.split()
+    assert "retention.ms=" in pybroker("__complete", "configs", "set", f"topic/{topic}", "retention").out.split()
+    assert len(list(cache.iterdir())) == 3
+    pybroker("topics", "delete", topic, "-y")
+    assert topic in pybroker("__complete", "topics", "describe", topic[:3]).out.split()
+    for file in cache.iterdir():
+        os.utime(file, (time.time() - 31, time.time() - 31))
+    assert topic not in pybroker("__complete", "topics", "describe", topic[:3]).out.split()
+
+
+def test_failures_are_silent(pybroker: Pybroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    for words in (["-b", f"127.0.0.1:{free_port()}"], ["--command-config", "/nowhere"], ["-b", "::::"]):
+        assert pybroker("__complete", "topics", "describe", *words, "").code == 0
+        ran = pybroker("__complete", "topics", "describe", *words, "")
+        assert (ran.out, ran.err) == ("", "")
+
+
+def test_names_that_a_shell_would_read_as_its_own_are_not_offered(pybroker: Pybroker, cache: Path) -> None:
+    pybroker("__complete", "topics", "describe", "")
+    (file,) = cache.iterdir()
+    file.write_text('["good", "$(reboot)", "a;b", "-rf", "a b", "\\u001b[2J", 7]')
+    assert pybroker("__complete", "topics", "describe", "").out == "good\n"
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_completes_a_verb_at_a_terminal(pybroker: Pybroker, tmp_path: Path) -> None:
+    program = tmp_path / "pybroker"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m pybroker "$@"\n')
+    program.chmod(0o755)
+    (tmp_path / "rc").write_text(f"PATH={tmp_path}:$PATH\nPS1='> '\n" + pybroker("completion", "bash").out)
+    environment = {**os.environ, "TERM": "dumb", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    main, terminal = pty.openpty()
+    command = ["bash", "--noprofile", "--rcfile", str(tmp_path / "rc"), "-i"]
+    with subprocess.Popen(
+        command, stdin=terminal, stdout=terminal, stderr=terminal, env=environment, start_new_session=True
+    ) as shell:
+        os.close(terminal)
+        try:
+            _typed(main, b"", rb"> ")
+            assert _typed(main, b"pybroker topics desc\t", rb"topics describe ")
+        finally:
+            shell.kill()
+            os.close(main)
+
+
+def _typed(terminal: int, keys: bytes, awaited: bytes) -> bytes:
+    """What the terminal shows after these keys, up to the awaited text."""
+    os.write(terminal, keys)
+    shown = b""
+    while not re.search(awaited, shown):
+        ready, _, _ = select.select([terminal], [], [], 60)
+        assert ready, shown
+        shown += os.read(terminal, 4096)
+    return shown
