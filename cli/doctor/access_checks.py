@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from ...protocol.apis import ApiKey
 from ..cluster.problems import counted
-from .finding import NO_ANSWER, Finding, listed_names, ok, skipped
 from .gathering import protocol_fits
+from .judgement import NO_ANSWER, Judgement, listed_names, ok, skipped
 from .shapes import BrokerFacts, Facts, PortFacts, PortKind, Unknown, Verdict
 
 __all__ = [
@@ -27,16 +27,16 @@ _BY_NEWEST_FETCH = {18: "4.1", 17: "3.9", 16: "3.7", 15: "3.5", 14: "3.5", 13: "
 _OLDEST_FETCH_OF_KAFKA_4 = 4
 
 
-def address_resolves(facts: Facts) -> Finding:
+def address_resolves(facts: Facts) -> Judgement:
     """D01."""
     wrong = [port for port in facts.ports if not port.resolved]
     if wrong:
         remedy = "correct the name in -b, or make it known to this machine (DNS, /etc/hosts)"
-        return Finding(_severity(wrong, facts), "; ".join(port.failure or "" for port in wrong), remedy)
+        return Judgement(_severity(wrong, facts), "; ".join(port.failure or "" for port in wrong), remedy)
     return ok("; ".join(f"{port.address} is {', '.join(port.resolved)}" for port in facts.ports))
 
 
-def port_accepts(facts: Facts) -> Finding:
+def port_accepts(facts: Facts) -> Judgement:
     """D02."""
     resolved = [port for port in facts.ports if port.resolved]
     if not resolved:
@@ -44,11 +44,11 @@ def port_accepts(facts: Facts) -> Finding:
     wrong = [port for port in resolved if port.failure is not None]
     if wrong:
         remedy = "start the broker, correct the port, or open the firewall; listeners= of the broker must have the port"
-        return Finding(_severity(wrong, facts), "; ".join(port.failure or "" for port in wrong), remedy)
+        return Judgement(_severity(wrong, facts), "; ".join(port.failure or "" for port in wrong), remedy)
     return ok(", ".join(f"{port.address} in {port.connect_ms:.1f} ms" for port in resolved))
 
 
-def protocol_on_port_fits(facts: Facts) -> Finding:
+def protocol_on_port_fits(facts: Facts) -> Judgement:
     """D03."""
     reached = [port for port in facts.ports if port.kind is not None]
     if not reached:
@@ -57,10 +57,10 @@ def protocol_on_port_fits(facts: Facts) -> Finding:
     if not wrong:
         return ok(f"{'TLS' if facts.wants_tls else 'plain text'}, as the client's settings say")
     text = "; ".join(f"{port.address} speaks {_kind_words(port)}" for port in wrong)
-    return Finding(_severity(wrong, facts), text, _protocol_remedy(wrong[0], facts))
+    return Judgement(_severity(wrong, facts), text, _protocol_remedy(wrong[0], facts))
 
 
-def login_fits(facts: Facts) -> Finding:
+def login_fits(facts: Facts) -> Judgement:
     """D04."""
     fitting = [port for port in facts.ports if protocol_fits(port, wants_tls=facts.wants_tls)]
     if not fitting:
@@ -69,22 +69,22 @@ def login_fits(facts: Facts) -> Finding:
     for port in fitting:
         if port.mechanisms is None and facts.mechanism is not None:
             text = f"{port.address} wants no login, but the client logs in with {facts.mechanism}"
-            return Finding("FAIL", text, f"security.protocol={tls}, or the port of a listener with SASL")
+            return Judgement("FAIL", text, f"security.protocol={tls}, or the port of a listener with SASL")
         if port.mechanisms is None:
             continue
         offered = ", ".join(port.mechanisms) or "no mechanism"
         if facts.mechanism is None:
             text = f"{port.address} wants a login (SASL, with {offered}), and the client has none"
-            return Finding("FAIL", text, f"-X security.protocol=SASL_{tls} with sasl.mechanism and sasl.jaas.config")
+            return Judgement("FAIL", text, f"-X security.protocol=SASL_{tls} with sasl.mechanism and sasl.jaas.config")
         if facts.mechanism not in port.mechanisms:
             text = f"{port.address} offers {offered}, but not the client's {facts.mechanism}"
-            return Finding("FAIL", text, "set sasl.mechanism of the client to one that the broker offers")
+            return Judgement("FAIL", text, "set sasl.mechanism of the client to one that the broker offers")
     if facts.is_login_refused and isinstance(facts.metadata, Unknown):
-        return Finding("FAIL", facts.metadata.reason, "correct the name and the password in sasl.jaas.config")
+        return Judgement("FAIL", facts.metadata.reason, "correct the name and the password in sasl.jaas.config")
     return ok("no login is wanted" if facts.mechanism is None else f"{facts.mechanism} is accepted")
 
 
-def certificate_is_accepted(facts: Facts) -> Finding:
+def certificate_is_accepted(facts: Facts) -> Judgement:
     """D05."""
     if not facts.wants_tls:
         return skipped(Unknown("the client does not use TLS"))
@@ -93,27 +93,27 @@ def certificate_is_accepted(facts: Facts) -> Finding:
     if wrong:
         text = "; ".join(f"{port.address}: {port.certificate_failure}" for port in wrong)
         remedy = "ssl.truststore.location must have the authority; the certificate must name the advertised host"
-        return Finding("FAIL", text, remedy)
+        return Judgement("FAIL", text, remedy)
     valid = [port for port in ports if port.certificate_days is not None]
     if not valid:
         return skipped(Unknown("no port showed a certificate"))
     first = min(valid, key=lambda port: port.certificate_days or 0.0)
     text = f"the certificate of {first.address} is valid for {first.certificate_days or 0.0:.0f} days"
     if (first.certificate_days or 0.0) < _CERTIFICATE_DAYS:
-        return Finding("warn", text, "renew it; a broker takes a new file when its ssl.keystore.location is set again")
+        return Judgement("warn", text, "renew it; a broker reads it again when its ssl.keystore.location is set")
     return ok(text)
 
 
-def cluster_answers(facts: Facts) -> Finding:
+def cluster_answers(facts: Facts) -> Judgement:
     """D06."""
     if isinstance(facts.metadata, Unknown):
-        return Finding("FAIL", facts.metadata.reason, "mend what failed above")
+        return Judgement("FAIL", facts.metadata.reason, "mend what failed above")
     brokers, topics = len(facts.metadata.brokers), len(facts.metadata.topics)
     name = facts.metadata.cluster_id or "without an id"
     return ok(f"cluster {name}: {counted(brokers, 'broker')}, {counted(topics, 'topic')}")
 
 
-def versions_are_equal(facts: Facts) -> Finding:
+def versions_are_equal(facts: Facts) -> Judgement:
     """D07."""
     by_version: dict[str, list[str]] = {}
     for broker in facts.brokers:
@@ -124,7 +124,7 @@ def versions_are_equal(facts: Facts) -> Finding:
     if len(by_version) == 1:
         return ok(f"all speak like Kafka {next(iter(by_version))}")
     text = ", ".join(f"Kafka {version}: broker {listed_names(ids)}" for version, ids in sorted(by_version.items()))
-    return Finding("warn", text, "finish the upgrade")
+    return Judgement("warn", text, "finish the upgrade")
 
 
 def kafka_like(versions: Mapping[int, tuple[int, int]]) -> str:
@@ -137,7 +137,7 @@ def kafka_like(versions: Mapping[int, tuple[int, int]]) -> str:
     return _BY_NEWEST_FETCH.get(newest, "before 2.1")
 
 
-def advertised_addresses_are_reached(facts: Facts) -> Finding:
+def advertised_addresses_are_reached(facts: Facts) -> Judgement:
     """D08."""
     if not facts.brokers:
         return skipped(NO_ANSWER)
@@ -149,10 +149,10 @@ def advertised_addresses_are_reached(facts: Facts) -> Finding:
         f"advertised.listeners of broker {broker.broker} must be a name that clients reach; {broker.port.host} "
         f"{'is this machine' if _is_local(broker.port.host) else 'may be known only in the network of the broker'}"
     )
-    return Finding("FAIL", "; ".join(said for _, said in wrong[:3]) + _more(len(wrong) - 3), remedy)
+    return Judgement("FAIL", "; ".join(said for _, said in wrong[:3]) + _more(len(wrong) - 3), remedy)
 
 
-def brokers_are_of_one_cluster(facts: Facts) -> Finding:
+def brokers_are_of_one_cluster(facts: Facts) -> Judgement:
     """D09."""
     if isinstance(facts.metadata, Unknown):
         return skipped(NO_ANSWER)
@@ -166,7 +166,7 @@ def brokers_are_of_one_cluster(facts: Facts) -> Finding:
             f"broker {e.broker} at {e.port.address} is of cluster {e.cluster_id}, not {own}" for e in wrong
         )
         remedy = f"advertised.listeners of broker {wrong[0].broker} leads this machine to another cluster: correct it"
-        return Finding("FAIL", text, remedy)
+        return Judgement("FAIL", text, remedy)
     return ok(f"{counted(len(answered), 'broker')} of {own}")
 
 

@@ -26,140 +26,140 @@ from .cluster_checks import (
     partitions_have_spare_replicas,
     replicas_are_in_sync,
 )
-from .finding import Finding
-from .shapes import CheckResult, Facts
+from .judgement import Judgement
+from .shapes import Diagnosis, Facts
 
-__all__ = ["CHECKS", "Check", "results"]
+__all__ = ["CHECKS", "NumberedCheck", "results"]
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class NumberedCheck:
     """A check. ``about``: why a failure matters, for the page about the checks."""
 
     number: str
     title: str
-    judge: Callable[[Facts], Finding]
+    judge: Callable[[Facts], Judgement]
     about: str
 
 
 CHECKS = (
-    Check(
+    NumberedCheck(
         "D01",
         "the address resolves",
         address_resolves,
         "The host in `-b` must be a name that this machine knows, or an IP address.",
     ),
-    Check(
+    NumberedCheck(
         "D02",
         "the port accepts connections",
         port_accepts,
         "A refused connection means that nothing listens there. Silence means that a firewall drops the packets.",
     ),
-    Check(
+    NumberedCheck(
         "D03",
         "the port speaks the client's protocol",
         protocol_on_port_fits,
         "The check finds TLS on a port that the client takes for a plain one, and the reverse. It also finds a web "
         "server or a KRaft controller on the port.",
     ),
-    Check(
+    NumberedCheck(
         "D04",
         "the login fits",
         login_fits,
         "A listener with SASL closes connections without login, and a listener without SASL refuses logins.",
     ),
-    Check(
+    NumberedCheck(
         "D05",
         "the certificate is accepted",
         certificate_is_accepted,
         "The client must trust the certificate of each address, and the certificate must be valid for the host's name. "
         "The check warns when a certificate ends within 30 days.",
     ),
-    Check(
+    NumberedCheck(
         "D06",
         "the cluster answers",
         cluster_answers,
         "The client asks for metadata with its settings, as each Kafka client does first.",
     ),
-    Check(
+    NumberedCheck(
         "D07",
         "the brokers have equal versions",
         versions_are_equal,
         "Brokers of several versions are normal only during an upgrade. "
         "The version is estimated from the APIs that a broker serves.",
     ),
-    Check(
+    NumberedCheck(
         "D08",
         "advertised addresses are reached",
         advertised_addresses_are_reached,
         "Clients use the bootstrap address only to begin with. "
         "Then they connect to the address that each broker advertises.",
     ),
-    Check(
+    NumberedCheck(
         "D09",
         "advertised addresses lead to this cluster",
         brokers_are_of_one_cluster,
         "An advertised `localhost` is another machine for each client, perhaps one with another cluster.",
     ),
-    Check(
+    NumberedCheck(
         "D10",
         "there is a controller",
         controller_is_known,
         "Without a controller no topic is created and no leader is elected.",
     ),
-    Check(
+    NumberedCheck(
         "D11",
         "partitions have leaders",
         partitions_have_leaders,
         "A partition without a leader can be neither written nor read.",
     ),
-    Check(
+    NumberedCheck(
         "D12",
         "partitions have min.insync.replicas in sync",
         partitions_have_min_isr,
         "With fewer replicas in sync, writes with `acks=all` are refused.",
     ),
-    Check(
+    NumberedCheck(
         "D13",
         "replicas are in sync",
         replicas_are_in_sync,
         "A replica that is not in sync cannot become leader without loss.",
     ),
-    Check(
+    NumberedCheck(
         "D14",
         "one broker may stop",
         partitions_have_spare_replicas,
         "A partition with exactly min.insync.replicas replicas in sync refuses writes with `acks=all` as soon as one "
         "more broker stops.",
     ),
-    Check(
+    NumberedCheck(
         "D15",
         "min.insync.replicas guards writes",
         min_isr_guards_writes,
         "With min.insync.replicas=1, a write with `acks=all` may be acknowledged by one machine only, whose loss is "
         "then the loss of the record.",
     ),
-    Check(
+    NumberedCheck(
         "D16",
         "internal topics have enough replicas",
         internal_topics_have_replicas,
         "Consumer groups and transactions stop with the only broker that has their internal topics.",
     ),
-    Check(
+    NumberedCheck(
         "D17",
         "log directories work and have room",
         directories_work,
         "A broker takes a log directory offline after an I/O error, such as a full disk. "
         "The check warns below 10 % of free space. Brokers before Kafka 3.3 do not tell their free space.",
     ),
-    Check(
+    NumberedCheck(
         "D18",
         "no transaction hangs",
         no_transaction_hangs,
         "Readers of committed records wait forever behind an open transaction that no coordinator knows. "
         "Brokers before Kafka 3.0 do not tell.",
     ),
-    Check(
+    NumberedCheck(
         "D19",
         "committed offsets are kept for a day",
         offsets_are_kept,
@@ -168,11 +168,11 @@ CHECKS = (
 )
 
 
-def results(facts: Facts) -> Iterator[CheckResult]:
+def results(facts: Facts) -> Iterator[Diagnosis]:
     """The result of each check, in their order."""
     for check in CHECKS:
         found = check.judge(facts)
-        yield CheckResult(
+        yield Diagnosis(
             check=check.number,
             title=check.title,
             verdict=found.verdict,

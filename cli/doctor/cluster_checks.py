@@ -6,7 +6,7 @@ from ...base.kafka_names import INTERNAL_TOPICS
 from ...protocol.messages.metadata import MetadataResponsePartition
 from ..cluster.problems import counted
 from ..output.columns import bytes_text, duration_text
-from .finding import NO_ANSWER, Finding, listed_names, ok, skipped
+from .judgement import NO_ANSWER, Judgement, listed_names, ok, skipped
 from .shapes import Facts, Unknown
 
 __all__ = [
@@ -27,17 +27,17 @@ _LEAST_FREE = 0.1
 _LEAST_KEPT_MINUTES = 24 * 60
 
 
-def controller_is_known(facts: Facts) -> Finding:
+def controller_is_known(facts: Facts) -> Judgement:
     """D10."""
     if isinstance(facts.metadata, Unknown):
         return skipped(NO_ANSWER)
     controller = facts.metadata.controller_id
     if controller not in {each.node_id for each in facts.metadata.brokers}:
-        return Finding("FAIL", "there is no controller", "look at the logs of the brokers, and at ZooKeeper or KRaft")
+        return Judgement("FAIL", "there is no controller", "look at the logs of the brokers, and at ZooKeeper or KRaft")
     return ok(f"broker {controller}")
 
 
-def partitions_have_leaders(facts: Facts) -> Finding:
+def partitions_have_leaders(facts: Facts) -> Judgement:
     """D11."""
     if isinstance(facts.metadata, Unknown):
         return skipped(NO_ANSWER)
@@ -56,10 +56,10 @@ def partitions_have_leaders(facts: Facts) -> Finding:
         - alive
     )
     remedy = f"start broker {listed_names([str(each) for each in missing])}" if missing else "look at log directories"
-    return Finding("FAIL", f"{_counted_partitions(wrong)} without a leader: {listed_names(wrong)}", remedy)
+    return Judgement("FAIL", f"{_counted_partitions(wrong)} without a leader: {listed_names(wrong)}", remedy)
 
 
-def partitions_have_min_isr(facts: Facts) -> Finding:
+def partitions_have_min_isr(facts: Facts) -> Judgement:
     """D12."""
     if isinstance(facts.min_isr, Unknown):
         return skipped(facts.min_isr)
@@ -68,10 +68,10 @@ def partitions_have_min_isr(facts: Facts) -> Finding:
     if not wrong:
         return ok("no write with acks=all is refused for it")
     text = f"{_counted_partitions(wrong)} under min.insync.replicas: {listed_names(wrong)}"
-    return Finding("FAIL", text, "start the missing brokers, or give the topics more replicas")
+    return Judgement("FAIL", text, "start the missing brokers, or give the topics more replicas")
 
 
-def replicas_are_in_sync(facts: Facts) -> Finding:
+def replicas_are_in_sync(facts: Facts) -> Judgement:
     """D13."""
     if isinstance(facts.metadata, Unknown):
         return skipped(NO_ANSWER)
@@ -90,10 +90,10 @@ def replicas_are_in_sync(facts: Facts) -> Finding:
     )
     brokers = [f"{each} ({'alive' if each in alive else 'not alive'})" for each in behind]
     text = f"{_counted_partitions(wrong)} with replicas out of sync: {listed_names(wrong)}"
-    return Finding("warn", text, f"look at broker {listed_names(brokers)}")
+    return Judgement("warn", text, f"look at broker {listed_names(brokers)}")
 
 
-def partitions_have_spare_replicas(facts: Facts) -> Finding:
+def partitions_have_spare_replicas(facts: Facts) -> Judgement:
     """D14."""
     if isinstance(facts.min_isr, Unknown):
         return skipped(facts.min_isr)
@@ -104,12 +104,12 @@ def partitions_have_spare_replicas(facts: Facts) -> Finding:
     if not wrong:
         return ok("no replicated partition is at its min.insync.replicas")
     text = f"{_counted_partitions(wrong)} at min.insync.replicas: {listed_names(wrong)}"
-    return Finding(
+    return Judgement(
         "warn", text, "let no broker stop until more replicas are in sync; 3 replicas with 2 in sync are usual"
     )
 
 
-def min_isr_guards_writes(facts: Facts) -> Finding:
+def min_isr_guards_writes(facts: Facts) -> Judgement:
     """D15."""
     if isinstance(facts.min_isr, Unknown) or isinstance(facts.metadata, Unknown):
         return skipped(facts.min_isr if isinstance(facts.min_isr, Unknown) else NO_ANSWER)
@@ -123,10 +123,10 @@ def min_isr_guards_writes(facts: Facts) -> Finding:
     if not wrong:
         return ok(f"no topic with {_SAFE_REPLICAS} replicas has min.insync.replicas=1")
     text = f"{counted(len(wrong), 'topic')} with {_SAFE_REPLICAS} replicas or more: {listed_names(wrong)}"
-    return Finding("warn", text, f"pybroker configs set topic/{wrong[0]} min.insync.replicas=2")
+    return Judgement("warn", text, f"pybroker configs set topic/{wrong[0]} min.insync.replicas=2")
 
 
-def internal_topics_have_replicas(facts: Facts) -> Finding:
+def internal_topics_have_replicas(facts: Facts) -> Judgement:
     """D16."""
     if isinstance(facts.metadata, Unknown):
         return skipped(NO_ANSWER)
@@ -142,30 +142,30 @@ def internal_topics_have_replicas(facts: Facts) -> Finding:
     if wrong:
         text = ", ".join(f"{name} has {counted(found[name], 'replica')}" for name in wrong)
         remedy = f"pybroker cluster reassign plan {wrong[0]} -r {wanted}, then execute it"
-        return Finding("warn", f"{text}, but there are {counted(len(facts.metadata.brokers), 'broker')}", remedy)
+        return Judgement("warn", f"{text}, but there are {counted(len(facts.metadata.brokers), 'broker')}", remedy)
     return ok(", ".join(f"{name} has {counted(replicas, 'replica')}" for name, replicas in sorted(found.items())))
 
 
-def directories_work(facts: Facts) -> Finding:
+def directories_work(facts: Facts) -> Judgement:
     """D17."""
     if isinstance(facts.directories, Unknown):
         return skipped(facts.directories)
     broken = [f"{each.directory} of broker {each.broker}: {each.error}" for each in facts.directories if each.error]
     if broken:
-        return Finding("FAIL", listed_names(broken), "mend the disk, then start the broker again")
+        return Judgement("FAIL", listed_names(broken), "mend the disk, then start the broker again")
     full = [
         f"{each.directory} of broker {each.broker}: {bytes_text(each.usable)} of {bytes_text(each.total)} free"
         for each in facts.directories
         if each.total and each.usable is not None and each.usable < each.total * _LEAST_FREE
     ]
     if full:
-        return Finding(
+        return Judgement(
             "warn", listed_names(full), "make room: a shorter retention.ms, a larger disk, or another broker"
         )
     return ok(f"{len(facts.directories):,} of {len(facts.directories):,}")
 
 
-def no_transaction_hangs(facts: Facts) -> Finding:
+def no_transaction_hangs(facts: Facts) -> Judgement:
     """D18."""
     if isinstance(facts.hanging, Unknown):
         return skipped(facts.hanging)
@@ -174,17 +174,17 @@ def no_transaction_hangs(facts: Facts) -> Finding:
     names = [f"{each.topic}:{each.partition} from offset {each.start_offset}" for each in facts.hanging]
     first = facts.hanging[0]
     remedy = f"pybroker txns abort {first.topic}:{first.partition} --start-offset {first.start_offset}"
-    return Finding("FAIL", listed_names(names), remedy)
+    return Judgement("FAIL", listed_names(names), remedy)
 
 
-def offsets_are_kept(facts: Facts) -> Finding:
+def offsets_are_kept(facts: Facts) -> Judgement:
     """D19."""
     kept = facts.offsets_kept_minutes
     if isinstance(kept, Unknown):
         return skipped(kept)
     text = f"offsets of groups without members are kept for {duration_text(kept * 60)}"
     if kept < _LEAST_KEPT_MINUTES:
-        return Finding("warn", text, "set offsets.retention.minutes of the brokers to more than the longest standstill")
+        return Judgement("warn", text, "set offsets.retention.minutes of the brokers above the longest standstill")
     return ok(text)
 
 

@@ -1,4 +1,4 @@
-"""Gathers the facts that the checks judge. What cannot be found out becomes ``Unknown``, so that the rest goes on."""
+"""Gathers the facts that the checks judge. A fact that no broker tells becomes ``Unknown``, so the rest goes on."""
 
 import time
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from ..configs.resources import NamedResource, ResourceKind
 from ..topics.found_topics import MIN_ISR
 from ..txns.found_transactions import hanging_among, open_transactions
 from ..txns.shapes import HangingTransaction
-from .finding import NO_ANSWER
+from .judgement import NO_ANSWER
 from .port_probe import probe_port
 from .shapes import BrokerFacts, Facts, PortFacts, PortKind, Unknown
 

@@ -8,7 +8,7 @@ from ..exit_codes import DONE, UNHEALTHY
 from ..verb import Call, Noun, Verb
 from .checks import results
 from .gathering import gathered
-from .shapes import CheckResult
+from .shapes import Diagnosis
 
 __all__ = ["DOCTOR"]
 
@@ -30,7 +30,7 @@ def _run(call: Call) -> int:
     return UNHEALTHY if any(row.verdict == "FAIL" for row in rows) else DONE
 
 
-def _lines(rows: Iterable[CheckResult]) -> Iterator[str]:
+def _lines(rows: Iterable[Diagnosis]) -> Iterator[str]:
     """One line a check, and one for its remedy. Checks in a row that were skipped for one reason share a line."""
     for (verdict, reason), group in groupby(
         rows, key=lambda row: (row.verdict, row.verdict == "skipped" and row.finding)
@@ -45,6 +45,4 @@ def _lines(rows: Iterable[CheckResult]) -> Iterator[str]:
                 yield f"{'':14}try  {row.remedy}"
 
 
-DOCTOR = Noun(
-    "doctor", f"{_SUMMARY[0].upper()}{_SUMMARY[1:]}.", (Verb("", _SUMMARY, _arguments, _run, row=CheckResult),)
-)
+DOCTOR = Noun("doctor", f"{_SUMMARY[0].upper()}{_SUMMARY[1:]}.", (Verb("", _SUMMARY, _arguments, _run, row=Diagnosis),))

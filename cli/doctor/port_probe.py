@@ -16,9 +16,9 @@ from ...protocol.apis import ApiKey
 from ...protocol.errors import ErrorCode
 from .shapes import PortFacts, PortKind
 
-__all__ = ["MOST_PROBE_S", "probe_port"]
+__all__ = ["probe_port"]
 
-MOST_PROBE_S = 3.0
+_MOST_PROBE_S = 3.0
 """A port that says nothing for so long does not understand."""
 _MAX_RESPONSE_BYTES = 64 << 10
 _CORRELATION_ID = 0x7079
@@ -43,8 +43,8 @@ def probe_port(host: str, port: int, settings: ClientSettings) -> PortFacts:
     except OSError as error:
         return replace(facts, failure=f"{facts.address} does not let this machine connect: {_words(error)}")
     facts = replace(facts, connect_ms=(time.monotonic() - began) * 1000)
-    facts = _with_protocol(facts, settings, min(timeout_s, MOST_PROBE_S))
-    return _with_certificate(facts, settings, min(timeout_s, MOST_PROBE_S))
+    facts = _with_protocol(facts, settings, min(timeout_s, _MOST_PROBE_S))
+    return _with_certificate(facts, settings, min(timeout_s, _MOST_PROBE_S))
 
 
 def _with_protocol(facts: PortFacts, settings: ClientSettings, timeout_s: float) -> PortFacts:

@@ -9,13 +9,13 @@ from ...protocol.messages.metadata import MetadataResponse
 from ..cluster.shapes import LogDirectory
 from ..txns.shapes import HangingTransaction
 
-__all__ = ["BrokerFacts", "CheckResult", "Facts", "PortFacts", "PortKind", "Unknown", "Verdict"]
+__all__ = ["BrokerFacts", "Diagnosis", "Facts", "PortFacts", "PortKind", "Unknown", "Verdict"]
 
 Verdict = Literal["ok", "warn", "FAIL", "skipped"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckResult:
+class Diagnosis:
     """The result of a check."""
 
     check: Annotated[str, "its number, such as D03"]

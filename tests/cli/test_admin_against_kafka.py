@@ -7,6 +7,7 @@ import pytest
 from pybroker.cli.acls.shapes import AccessRule, AccessVerdict
 from pybroker.cli.cluster.shapes import ClusterHealth, ClusterNumbers, Election, LogDirectory, PartitionMoveState
 from pybroker.cli.configs.shapes import Setting, SettingDifference
+from pybroker.cli.doctor.shapes import Diagnosis
 from pybroker.cli.quotas.shapes import Quota
 from pybroker.cli.topics.shapes import PartitionOffsets, TopicDescription, Truncation
 from pybroker.cli.users.shapes import ScramUser
@@ -44,6 +45,13 @@ def some_rows(servers: str, shape: type, *arguments: str) -> list[dict[str, Any]
         if rows := checked_json(servers, shape, *arguments):
             return rows
     pytest.fail(f"no rows: {arguments}")
+
+
+def test_doctor(servers: str) -> None:
+    rows = {row["check"]: row for row in checked_json(servers, Diagnosis, "doctor")}
+    assert [number for number, row in rows.items() if row["verdict"] in ("warn", "FAIL")] == []
+    assert [number for number, row in rows.items() if row["verdict"] == "skipped"] == ["D05"]
+    assert rows["D07"]["finding"] == "all speak like Kafka 3.9"
 
 
 def test_topics(servers: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pybroker import Broker
-from pybroker.cli.doctor.shapes import CheckResult
+from pybroker.cli.doctor.shapes import Diagnosis
 from support.clients.commands import Ran, rows_of, run
 from support.in_process.tls_ends import STORES
 from support.processes.ports import free_port
@@ -29,7 +29,7 @@ PASSWORD = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 def verdicts(ran: Ran, verdict: str = "FAIL") -> dict[str, str]:
     """The findings of the checks with this verdict, by number."""
-    rows = rows_of(ran.out, CheckResult)
+    rows = rows_of(ran.out, Diagnosis)
     assert ran.code == (10 if any(row["verdict"] == "FAIL" for row in rows) else 0), ran.err
     return {row["check"]: row["finding"] for row in rows if row["verdict"] == verdict}
 

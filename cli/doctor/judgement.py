@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from .shapes import Unknown, Verdict
 
-__all__ = ["NO_ANSWER", "Finding", "listed_names", "ok", "skipped"]
+__all__ = ["NO_ANSWER", "Judgement", "listed_names", "ok", "skipped"]
 
 _SHOWN = 5
 NO_ANSWER = Unknown("the cluster did not answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Judgement:
     """The judgement of a check, one line about it, and one line with the remedy."""
 
     verdict: Verdict
@@ -20,14 +20,14 @@ class Finding:
     remedy: str | None = None
 
 
-def ok(text: str) -> Finding:
+def ok(text: str) -> Judgement:
     """All is well."""
-    return Finding("ok", text)
+    return Judgement("ok", text)
 
 
-def skipped(unknown: Unknown) -> Finding:
+def skipped(unknown: Unknown) -> Judgement:
     """The check lacks a fact."""
-    return Finding("skipped", unknown.reason)
+    return Judgement("skipped", unknown.reason)
 
 
 def listed_names(names: Sequence[str]) -> str:
