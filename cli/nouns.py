@@ -21,6 +21,12 @@ class LazyNoun:
     load: Callable[[], Noun]
 
 
+def _bench() -> Noun:
+    from .bench.noun import BENCH
+
+    return BENCH
+
+
 def _explain() -> Noun:
     from .explain.noun import EXPLAIN
 
@@ -106,4 +112,5 @@ NOUNS: Mapping[str, LazyNoun] = {
     "quotas": LazyNoun("list, set and remove quotas of clients", _quotas),
     "cluster": LazyNoun("check a cluster, wait for it, and move its partitions", _cluster),
     "txns": LazyNoun("list, describe and abort transactions", _txns),
+    "bench": LazyNoun("measure how fast a cluster takes records", _bench),
 }

@@ -111,7 +111,7 @@ def test_bash_completes_a_verb_at_a_terminal(pybroker: Pybroker, tmp_path: Path)
 
 
 def _typed(terminal: int, keys: bytes, awaited: bytes) -> bytes:
-    """What the terminal shows after these keys, up to the awaited text."""
+    """Type the keys; returns the output of the terminal up to the awaited text."""
     os.write(terminal, keys)
     shown = b""
     while not re.search(awaited, shown):

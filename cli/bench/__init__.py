@@ -1,0 +1,1 @@
+"""``pybroker bench``: measures a cluster."""
