@@ -45,10 +45,14 @@ def read_as_member(
     make_reader: MakeReader,
     *,
     commits: bool,
+    commits_starts: bool = False,
 ) -> None:
-    """Print until the consumption is full or the ends are reached. Raises KafkaError, ConnectionError."""
+    """Print until the consumption is full or the ends are reached. Raises KafkaError, ConnectionError.
+
+    ``commits_starts``: commit also where reading began in partitions that had nothing to read, as Kafka's consumers do.
+    """
     member = GroupMembership(cluster.settings, group, topics)
-    reading = _Reading(member, consumption, commits=commits)
+    reading = _Reading(member, consumption, commits=commits, commits_starts=commits_starts)
     try:
         is_over = False
         while not is_over:
@@ -64,16 +68,19 @@ def read_as_member(
 class _Reading:
     """The partitions of one member: the records that were printed, and the offsets to commit."""
 
-    def __init__(self, member: GroupMembership, consumption: Taker, *, commits: bool) -> None:
+    def __init__(self, member: GroupMembership, consumption: Taker, *, commits: bool, commits_starts: bool) -> None:
         self._member = member
         self._consumption = consumption
         self._commits = commits
+        self._commits_starts = commits_starts
         self._offsets: dict[TopicPartition, int] = {}
         self._committed_s = time.monotonic()
 
     def read(self, reader: PartitionReader, *, is_idle: bool) -> bool:
         """Read until the group rebalances (False) or nothing more is to be read (True)."""
         consumption = self._consumption
+        if self._commits_starts:
+            self._offsets |= reader.positions
         while reader.positions or is_idle:
             if is_idle:
                 time.sleep(_IDLE_S)

@@ -180,7 +180,7 @@ def _read(
         return
     if group is not None:
         commits = given.get("enable.auto.commit", "true") == "true"
-        read_as_member(cluster, group, [options.topic], printing, reader, commits=commits)
+        read_as_member(cluster, group, [options.topic], printing, reader, commits=commits, commits_starts=True)
         return
     if options.partition is not None and options.partition not in numbers:
         raise CommandError(f"topic {options.topic} has no partition {options.partition}")

@@ -34,10 +34,24 @@ def _console_producer(arguments: Sequence[str]) -> int:
     return console_producer(arguments)
 
 
+def _consumer_groups(arguments: Sequence[str]) -> int:
+    from .consumer_groups_command import consumer_groups_command
+
+    return consumer_groups_command(arguments)
+
+
+def _get_offsets(arguments: Sequence[str]) -> int:
+    from .get_offsets_command import get_offsets_command
+
+    return get_offsets_command(arguments)
+
+
 SCRIPTS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "kafka-broker-api-versions": _broker_api_versions,
     "kafka-console-consumer": _console_consumer,
     "kafka-console-producer": _console_producer,
+    "kafka-consumer-groups": _consumer_groups,
+    "kafka-get-offsets": _get_offsets,
     "kafka-topics": _topics,
 }
 """Each takes the arguments after its name and returns the exit code."""

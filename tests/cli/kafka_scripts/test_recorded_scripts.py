@@ -24,6 +24,8 @@ CLASSES = {
     "kafka-broker-api-versions": "kafka.admin.BrokerApiVersionsCommand",
     "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "kafka-console-producer": "kafka.tools.ConsoleProducer",
+    "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
 }
 SETTINGS = {"broker.id": "0", "auto.create.topics.enable": "false"}
@@ -48,7 +50,7 @@ def comparable(stdout: str) -> str:
     are sorted.
     """
     text = re.sub(r"TopicId: \S{22}", "TopicId: <id>", stdout)
-    text = re.sub(r"127\.0\.0\.1:\d+", "<address>", text)
+    text = re.sub(r"(127\.0\.0\.1:\d+|<address>)(  \(0\) +)?", "<address>", text)  # the column is as wide as the port
     if "\tPartition: " in text and not text.startswith("\t"):
         return "".join(sorted(re.findall(r"^Topic: .*\n(?:\t.*\n)*", text, re.MULTILINE)))
     return "".join(sorted(text.splitlines(keepends=True))) if text.startswith("\t") else text
