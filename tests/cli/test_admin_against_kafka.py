@@ -1,11 +1,14 @@
 """Commands that administer a cluster, against Apache Kafka 3.9.1."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pybroker.cli.acls.shapes import AccessRule, AccessVerdict
 from pybroker.cli.cluster.shapes import ClusterHealth, ClusterNumbers, Election, LogDirectory, PartitionMoveState
+from pybroker.cli.completion import live_names
+from pybroker.cli.completion.candidates import candidates
 from pybroker.cli.configs.shapes import Setting, SettingDifference
 from pybroker.cli.doctor.shapes import Diagnosis
 from pybroker.cli.quotas.shapes import Quota
@@ -127,3 +130,19 @@ def test_cluster_and_transactions(servers: str, tmp_path_factory: pytest.TempPat
     assert done(servers, "txns", "hanging") == ""
     assert run(servers, "txns", "describe", "missing").code == 3
     assert run(servers, "txns", "abort", "moved:0", "--start-offset", "0", "-y").code == 3
+
+
+def test_bench_and_completion_work_with_kafka(servers: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PYBROKER_BOOTSTRAP", servers)
+    monkeypatch.setattr(live_names, "_LIMIT_S", 60.0)
+    done(servers, "topics", "create", "measured", "-p", "3", "--wait")
+    assert done(servers, "bench", "produce", "measured", "--records", "5000").startswith("5000 records sent, ")
+    rows = checked_json(servers, PartitionOffsets, "topics", "offsets", "measured")
+    assert sum(row["end"] for row in rows) == 5000
+    for words, expected in [
+        (["topics", "describe"], "measured"),
+        (["configs", "set"], "topic/measured"),
+        (["configs", "set", "topic/measured"], "retention.ms="),
+    ]:
+        assert expected in candidates([*words, ""], (), live_names.live_names)
