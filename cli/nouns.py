@@ -100,7 +100,10 @@ def _txns() -> Noun:
 
 
 NOUNS: Mapping[str, LazyNoun] = {
-    "explain": LazyNoun("say why a group is stuck or lags, and whether a user may do something", _explain),
+    "explain": LazyNoun(
+        "say why a group is stuck, why old records are still there, and whether a user may do something",
+        _explain,
+    ),
     "doctor": LazyNoun("check a cluster from the side of its clients, and tell how to mend it", _doctor),
     "groups": LazyNoun("show groups, their offsets and lag, and change them", _groups),
     "consume": LazyNoun("print the records of topics", _consume),

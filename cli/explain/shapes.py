@@ -5,7 +5,7 @@ from typing import Annotated
 
 from ..groups.shapes import GroupPartition
 
-__all__ = ["Finding", "GroupExplanation", "LagExplanation"]
+__all__ = ["Finding", "GroupExplanation", "LagExplanation", "RetentionExplanation", "RetentionPartition"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,3 +53,30 @@ class LagExplanation:
     watched_seconds: float
     findings: tuple[Finding, ...]
     partitions: Annotated[tuple[GroupPartition, ...], "those with lag, the worst first"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionPartition:
+    """The records that a partition has."""
+
+    partition: int
+    start_offset: int
+    end_offset: int
+    expired_records: Annotated[int | None, "offsets before the first record that retention.ms keeps; null: it is -1"]
+    future_offset: Annotated[int | None, "first record whose timestamp is over an hour ahead; null: there is none"]
+    size: Annotated[int | None, "bytes of the leader's replica; null: not told"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionExplanation:
+    """For how long a topic keeps records, and why older ones are still there."""
+
+    topic: str
+    is_healthy: Annotated[bool, "false: something keeps records for longer than the settings say"]
+    text: Annotated[str, "the verdict in one line"]
+    cleanup_policy: str
+    retention_ms: Annotated[int | None, "null: any time"]
+    retention_bytes: Annotated[int | None, "null: any size"]
+    segment_bytes: int
+    partitions: tuple[RetentionPartition, ...]
+    findings: tuple[Finding, ...]

@@ -57,6 +57,11 @@ def test_doctor(servers: str) -> None:
     assert rows["D07"]["finding"] == "all speak like Kafka 3.9"
 
 
+def test_retention_is_explained(servers: str) -> None:
+    done(servers, "topics", "create", "kept", "-p", "2", "-c", "retention.ms=86400000", "--wait")
+    assert done(servers, "explain", "retention", "kept").startswith("kept keeps 1 d and any size\n")
+
+
 def test_topics(servers: str) -> None:
     done(servers, "topics", "create", "orders", "-p", "2", "-c", "retention.bytes=-1", "--wait")
     done(servers, "topics", "alter", "orders", "-c", "retention.bytes-", "-c", "max.message.bytes=2000000")
