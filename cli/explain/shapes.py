@@ -5,7 +5,14 @@ from typing import Annotated
 
 from ..groups.shapes import GroupPartition
 
-__all__ = ["Finding", "GroupExplanation", "LagExplanation", "RetentionExplanation", "RetentionPartition"]
+__all__ = [
+    "Finding",
+    "GroupExplanation",
+    "LagExplanation",
+    "OffsetExplanation",
+    "RetentionExplanation",
+    "RetentionPartition",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,3 +87,18 @@ class RetentionExplanation:
     segment_bytes: int
     partitions: tuple[RetentionPartition, ...]
     findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetExplanation:
+    """Whether a record can be read at an offset."""
+
+    topic: str
+    partition: int
+    offset: int
+    verdict: Annotated[str, "readable, next, deleted, beyond_end or open_transaction"]
+    text: Annotated[str, "the verdict in one line"]
+    start_offset: int
+    last_stable_offset: Annotated[int, "readers of committed records stop here"]
+    end_offset: Annotated[int, "the offset of the next record"]
+    remedy: str | None
