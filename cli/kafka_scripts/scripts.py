@@ -22,6 +22,12 @@ def _broker_api_versions(arguments: Sequence[str]) -> int:
     return broker_api_versions_command(arguments)
 
 
+def _configs(arguments: Sequence[str]) -> int:
+    from .configs_command import configs_command
+
+    return configs_command(arguments)
+
+
 def _console_consumer(arguments: Sequence[str]) -> int:
     from .console_consumer import console_consumer
 
@@ -48,6 +54,7 @@ def _get_offsets(arguments: Sequence[str]) -> int:
 
 SCRIPTS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "kafka-broker-api-versions": _broker_api_versions,
+    "kafka-configs": _configs,
     "kafka-console-consumer": _console_consumer,
     "kafka-console-producer": _console_producer,
     "kafka-consumer-groups": _consumer_groups,

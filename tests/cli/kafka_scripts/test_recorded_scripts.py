@@ -22,6 +22,7 @@ RECORDINGS = [
 ]
 CLASSES = {
     "kafka-broker-api-versions": "kafka.admin.BrokerApiVersionsCommand",
+    "kafka-configs": "kafka.admin.ConfigCommand",
     "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "kafka-console-producer": "kafka.tools.ConsoleProducer",
     "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
