@@ -90,8 +90,8 @@ def _parser() -> ScriptParser:
     add("--topic", metavar="NAME", help="The topic.")
     add("--broker", metavar="ID", help="The broker.")
     add("--broker-defaults", action="store_true", help="The defaults of all brokers.")
-    add("--add-config", metavar="SETTINGS", help="Such as k1=v1,k2=[v1,v2].")
-    add("--delete-config", metavar="NAMES", help="Such as k1,k2.")
+    add("--add-config", metavar="SETTINGS", help="Settings to add: k1=v1,k2=[v1,v2].")
+    add("--delete-config", metavar="NAMES", help="Settings to delete: k1,k2.")
     return parser
 
 

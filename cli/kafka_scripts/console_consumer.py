@@ -82,8 +82,8 @@ def _parser() -> ScriptParser:
     add("--formatter", metavar="CLASS", default=_FORMATTERS[0], help="Only Kafka's own formatter is there.")
     add("--property", metavar="NAME=VALUE", action="append", default=[], help="A property of the formatter.")
     add("--formatter-config", metavar="FILE", type=Path, help="A file with properties of the formatter.")
-    add("--key-deserializer", metavar="CLASS", help="Of strings, shorts, integers or longs.")
-    add("--value-deserializer", metavar="CLASS", help="Of strings, shorts, integers or longs.")
+    add("--key-deserializer", metavar="CLASS", help="A deserializer of strings, shorts, integers or longs.")
+    add("--value-deserializer", metavar="CLASS", help="A deserializer of strings, shorts, integers or longs.")
     add("--consumer-property", metavar="NAME=VALUE", action="append", default=[], help="A property of the consumer.")
     add("--consumer.config", dest="consumer_config", metavar="FILE", type=Path, help="Properties of the consumer.")
     return parser

@@ -52,7 +52,7 @@ def _parser() -> ScriptParser:
     parser = ScriptParser("kafka-get-offsets", _ABOUT)
     add = parser.add_argument
     add("--bootstrap-server", "--broker-list", metavar="SERVERS", help="REQUIRED: The servers to connect to.")
-    add("--topic-partitions", metavar="LIST", help="Such as t1:0,t2:1-3,t3: the end of a range is not in it.")
+    add("--topic-partitions", metavar="LIST", help="Partitions: t1:0,t2:1-3,t3; the end of a range is not in it.")
     add("--topic", metavar="PATTERN", help="The topics, as a regular expression.")
     add("--partitions", metavar="LIST", help="The partitions, with commas between.")
     add("--time", metavar="TIME", nargs="?", default="latest", const="latest", help=f"ms, or {', '.join(_PLACES)}")
