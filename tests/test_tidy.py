@@ -359,12 +359,10 @@ def test_dataclasses_have_few_fields() -> None:
 USED_FROM_OUTSIDE: dict[str, str] = {
     "broker/events/recent_events.py:emit": "logging calls it",
     "broker/http/response.py:TEXT": "for metrics, to come",
-    "broker/library/broker.py:restart": "users call it: docs/user/library.md",
     "broker/network/transport.py:LayerTransport": "the shape of TlsTransport",
     "broker/process/log_lines.py:formatMessage": "logging calls it",
     "broker/security/principal.py:is_token": "for delegation tokens, to come",
     "client/oauth/http_exchange.py:makefile": "http.client calls it",
-    "client/oauth/http_exchange.py:readable": "io calls it",
     "client/oauth/http_exchange.py:readinto": "io calls it",
     "config/setting.py:importance": "Kafka's table of settings has it; tests compare the two",
     "controller/tree/metadata_store.py:data_length": "ZooKeeper's attribute; tests compare the stores by it",
