@@ -11,8 +11,9 @@ from support.source_tree import PACKAGES, ROOT
 
 def files_in_the_tree() -> set[str]:
     modules = {str(path.relative_to(ROOT)) for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
-    static = {str(path.relative_to(ROOT)) for path in (ROOT / "console" / "static").rglob("*") if path.is_file()}
-    return {f"pybroker/{name}" for name in modules | static | {"__init__.py", "__main__.py", "py.typed"}}
+    folders = (ROOT / "console" / "static", ROOT / "monitoring")
+    data = {str(path.relative_to(ROOT)) for folder in folders for path in folder.rglob("*") if path.is_file()}
+    return {f"pybroker/{name}" for name in modules | data | {"__init__.py", "__main__.py", "py.typed"}}
 
 
 def test_every_folder_of_modules_is_a_package() -> None:
