@@ -18,9 +18,9 @@ from support.golden import Line, golden_files, read_lines
 
 GOLDEN = Path(__file__).resolve().parents[1] / "reference" / "golden"
 TIMEOUT_S = 2.0
-SLOW_MACHINE_S = 30
-"""For versions of which nothing was answered at first."""
 """Seconds to wait for a response before the next frame; a parked request is not a failure."""
+SLOW_MACHINE_S = 30.0
+"""The same for versions of which no frame was answered at first."""
 AT_ONCE = 100
 
 
