@@ -1,9 +1,10 @@
 """The argument parser and the error that all commands share, and their exit codes."""
 
 import argparse
+from collections.abc import Iterable
 from typing import NoReturn
 
-__all__ = ["BAD_INPUT", "FAILED", "CommandError", "CommandParser"]
+__all__ = ["BAD_INPUT", "FAILED", "CommandError", "CommandParser", "named_values"]
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -33,3 +34,14 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{message} (see {self.prog} --help)", BAD_INPUT)
+
+
+def named_values(pairs: Iterable[str], option: str = "") -> dict[str, str]:
+    """Values by name of texts NAME=VALUE; the last value of a name wins. ``option``: for the text of a CommandError."""
+    values = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise CommandError(f"{option} {pair}: must be NAME=VALUE".lstrip(), BAD_INPUT)
+        values[name.strip()] = value
+    return values

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 from typing import NoReturn
 
-from ...base.command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
+from ...base.command_parser import BAD_INPUT, FAILED, CommandError, CommandParser, named_values
 from ...config.config_error import ConfigError
 from ...config.http_listeners import HTTP_LISTENERS
 from ...config.jaas import SCRAM_SHA_512
@@ -17,7 +17,6 @@ from ...protocol.client import Credentials
 from ..library.cluster.blocking_cluster import BlockingCluster, MemberName
 from ..start_error import StartError
 from .client_settings import client_settings, write_client_settings
-from .given_settings import parse_overrides
 
 __all__ = ["main"]
 
@@ -31,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run it until a signal; returns the exit code."""
     try:
         options = _options(arguments)
-        settings = parse_overrides(options.override)
+        settings = named_values(options.override, "--override")
         cluster = BlockingCluster(
             options.brokers,
             settings,

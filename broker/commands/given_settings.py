@@ -1,12 +1,12 @@
 """Settings of a broker that a command takes from its arguments and from the environment."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from ...base.command_parser import BAD_INPUT, CommandError
 from ...config.given import Given, Source
 
-__all__ = ["environment_settings", "log_format", "parse_overrides"]
+__all__ = ["environment_settings", "log_format"]
 
 
 def environment_settings() -> dict[str, Given]:
@@ -27,14 +27,3 @@ def log_format(environment: Mapping[str, str]) -> str:
     if asked not in LOG_FORMATS:
         raise CommandError(f"PYBROKER_LOG_FORMAT={asked}: must be one of {', '.join(LOG_FORMATS)}", BAD_INPUT)
     return asked
-
-
-def parse_overrides(pairs: Iterable[str]) -> dict[str, str]:
-    """Values by name of all ``--override NAME=VALUE``; the last value of a name wins. Raises CommandError."""
-    overrides = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.strip():
-            raise CommandError(f"--override {pair}: must be NAME=VALUE", BAD_INPUT)
-        overrides[name.strip()] = value
-    return overrides

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from ...base.command_parser import CommandParser
+from ...base.command_parser import CommandParser, named_values
 from ...cli.output.output import discard_output
 from ...cli.suggestions import did_you_mean
 from ...config.given import Given, Source
@@ -16,7 +16,7 @@ from ...config.printed_config import printed_config
 from ...config.table import BROKER_SETTINGS
 from ..process.log_lines import log_to_stderr
 from ..process.run_broker import LOG_FORMATS, LOG_LEVELS, Serve, run_broker
-from .given_settings import environment_settings, log_format, parse_overrides
+from .given_settings import environment_settings, log_format
 
 __all__ = ["serve_command"]
 
@@ -49,7 +49,7 @@ def serve_command(given: Sequence[str], commands: Mapping[str, str], run: Serve 
     form = arguments.log_format or log_format(os.environ)
     if form == "json":
         log_to_stderr(arguments.log_level, form)  # so that errors of the settings are JSON too
-    overrides: dict[str, str | Given] = {**environment_settings(), **parse_overrides(arguments.override)}
+    overrides: dict[str, str | Given] = {**environment_settings(), **named_values(arguments.override, "--override")}
     if arguments.config is None and not overrides.keys() & _DELIBERATE:
         overrides["listeners"] = Given(_LOCAL_LISTENER, Source.DEFAULT, "without a file of settings")
     config = load_config(arguments.config or "", overrides, place="--override")

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from ...base.command_parser import CommandParser
+from ...base.command_parser import CommandParser, named_values
 from ..output.columns import Column
-from ..reading.settings import settings_in
 from ..results import print_results
 from ..verb import Call, Verb
 from .alter_settings import alter_settings
@@ -33,7 +32,7 @@ def _unset_arguments(parser: CommandParser) -> None:
 
 
 def _set(call: Call) -> int:
-    return _change(call, settings_in(call.options.settings))
+    return _change(call, named_values(call.options.settings))
 
 
 def _unset(call: Call) -> int:

@@ -9,14 +9,14 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
+from ...base.command_parser import BAD_INPUT, CommandError, CommandParser, named_values
 from ...client.client_settings import ClientSettings, take_client_settings
 from ...client.given_options import GivenOptions, OptionError
 from ...config.config_error import ConfigError
 from ...config.properties import read_properties
 from .profiles import profile_settings, profiles_file
 
-__all__ = ["add_connection_options", "client_settings"]
+__all__ = ["add_connection_options", "checked_settings", "client_settings", "file_settings"]
 
 _ADDRESS = "bootstrap.servers"
 _DEFAULT_ADDRESS = "localhost:9092"
@@ -57,24 +57,28 @@ def client_settings(options: argparse.Namespace, environment: Mapping[str, str] 
     if options.profile is not None:
         given |= profile_settings(options.profile, profiles_file(environment))
     if options.command_config is not None:
-        given |= _file_settings(options.command_config)
-    for pair in options.client_settings:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.strip():
-            raise CommandError(f"-X {pair}: must be NAME=VALUE", BAD_INPUT)
-        given[name.strip()] = value
-    if options.bootstrap_server is not None:
-        given[_ADDRESS] = options.bootstrap_server
+        given |= file_settings(options.command_config)
+    given |= named_values(options.client_settings, "-X")
     given.setdefault(_ADDRESS, _DEFAULT_ADDRESS)
-    given.setdefault("request.timeout.ms", str(round(options.timeout * 1000)))
-    given.setdefault("socket.connection.setup.timeout.ms", str(round(options.timeout * 1000)))
+    return checked_settings(given, options.bootstrap_server, options.timeout)
+
+
+def checked_settings(given: Mapping[str, str], bootstrap_server: str | None, timeout_s: float) -> ClientSettings:
+    """The settings with this address, if one is named, and with this timeout for requests and connects unless they have
+    their own. Raises CommandError.
+    """
+    timeout_ms = str(round(timeout_s * 1000))
+    timeouts = {"request.timeout.ms": timeout_ms, "socket.connection.setup.timeout.ms": timeout_ms}
+    address = {} if bootstrap_server is None else {_ADDRESS: bootstrap_server}
+    given = {**timeouts, **given, **address}
     try:
         return take_client_settings(GivenOptions(given), _CLIENT_ID)
     except OptionError as error:
         raise CommandError(str(error), BAD_INPUT) from None
 
 
-def _file_settings(file: Path) -> dict[str, str]:
+def file_settings(file: Path) -> dict[str, str]:
+    """The settings in the file of ``--command-config``. Raises CommandError."""
     try:
         return {name: found.value for name, found in read_properties(file).items()}
     except ConfigError as error:

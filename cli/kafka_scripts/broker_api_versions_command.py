@@ -4,15 +4,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...base.command_parser import CommandError
 from ...client.admin_cluster import AdminCluster
-from ...client.connection import TlsError
 from ...protocol.apis import API_SPECS, ApiSpec, Listener
 from ...protocol.codec.schema import VersionRange
 from ...protocol.errors import KafkaError
 from ...protocol.messages.api_versions import ApiVersionsRequest
 from ...protocol.messages.metadata import MetadataResponseBroker
-from .script_cluster import script_cluster
+from .script_cluster import CLUSTER_ERRORS, script_cluster
 from .script_parser import VERSION, ScriptParser, UsageError, check_required
 
 __all__ = ["broker_api_versions_command"]
@@ -27,15 +25,13 @@ def broker_api_versions_command(arguments: Sequence[str]) -> int:
         options = parser.parsed(arguments)
         if options is None:
             return 0
-        if not arguments:
-            raise UsageError(str(parser.description))
         check_required(options, ["bootstrap-server"])
     except UsageError as error:
         return parser.refuse(error)
     try:
         with script_cluster(options) as cluster:
             _print(cluster)
-    except (KafkaError, CommandError, ConnectionError, TimeoutError, TlsError) as error:
+    except CLUSTER_ERRORS as error:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0

@@ -54,8 +54,6 @@ def configs_command(arguments: Sequence[str]) -> int:
         options = parser.parsed(arguments)
         if options is None:
             return 0
-        if not arguments:
-            raise UsageError(_ABOUT)
         check_required(options, ["bootstrap-server"])
     except UsageError as error:
         return parser.refuse(error)

@@ -12,15 +12,14 @@ from pathlib import Path
 from ...base.command_parser import CommandError
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
-from ...client.connection import TlsError
 from ...client.fetching.partition_reader import NO_END
-from ...protocol.errors import KafkaError
 from ..consume.group_reading import read_as_member
 from ..consume.places import Place, starts_of
 from .client_properties import client_of, given_properties, pairs_of
 from .console_topic import partitions_on_demand
 from .line_printing import IdleError, LinePrinting, WatchedReader
 from .record_lines import PropertyError, RecordLines
+from .script_cluster import CLUSTER_ERRORS
 from .script_parser import ScriptParser, UsageError
 
 __all__ = ["console_consumer"]
@@ -39,8 +38,6 @@ def console_consumer(arguments: Sequence[str]) -> int:
         options = parser.parsed(arguments)
         if options is None:
             return 0
-        if not arguments:
-            raise UsageError(_ABOUT)
         place = _checked(options)
         given = given_properties(options.consumer_config, _properties(options), _REFUSED)
         group = _group(options, given)
@@ -58,7 +55,7 @@ def console_consumer(arguments: Sequence[str]) -> int:
             _read(cluster, options, printing, reset if place is None else place, group, given)
     except IdleError:
         pass  # Kafka's script exits with 0
-    except (PropertyError, KafkaError, CommandError, ConnectionError, TimeoutError, TlsError) as error:
+    except (PropertyError, *CLUSTER_ERRORS) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     finally:

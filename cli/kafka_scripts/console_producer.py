@@ -30,7 +30,7 @@ def console_producer(arguments: Sequence[str]) -> int:
     """The script; returns its exit code."""
     parser = _parser()
     try:
-        options = parser.parsed(arguments)
+        options = parser.parsed(arguments, may_be_empty=True)
         if options is None:
             return 0
         servers = _servers(options)

@@ -5,15 +5,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from ...base.command_parser import CommandError
 from ...client.admin_cluster import AdminCluster
-from ...client.connection import TlsError
-from ...protocol.errors import ErrorCode, KafkaError, error_for
+from ...protocol.errors import ErrorCode, error_for
 from ...protocol.messages.delete_groups import DeleteGroupsRequest
 from ..groups.described_groups import listed_groups
 from .described_consumers import describe_offsets, describe_state
 from .reset_group import reset_group
-from .script_cluster import script_cluster
+from .script_cluster import CLUSTER_ERRORS, script_cluster
 from .script_parser import ScriptParser, UsageError, check_required
 
 __all__ = ["consumer_groups_command"]
@@ -36,15 +34,13 @@ def consumer_groups_command(arguments: Sequence[str]) -> int:
         options = parser.parsed(arguments)
         if options is None:
             return 0
-        if not arguments:
-            raise UsageError(_ABOUT)
         action = _checked_action(options)
     except UsageError as error:
         return parser.refuse(error)
     try:
         with script_cluster(options) as cluster:
             _ACTIONS[action](cluster, options)
-    except (KafkaError, CommandError, ConnectionError, TimeoutError, TlsError) as error:
+    except CLUSTER_ERRORS as error:
         sys.stdout.write(f"\nError: Executing consumer group command failed due to {error}\n")
         return 1
     return 0

@@ -10,9 +10,7 @@ from ...base.command_parser import CommandError
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...client.cluster import NO_OFFSET
-from ...client.connection import TlsError
-from ...protocol.errors import KafkaError
-from .script_cluster import script_cluster
+from .script_cluster import CLUSTER_ERRORS, script_cluster
 from .script_parser import ScriptParser, UsageError, check_required
 
 __all__ = ["get_offsets_command"]
@@ -33,8 +31,6 @@ def get_offsets_command(arguments: Sequence[str]) -> int:
         options = parser.parsed(arguments)
         if options is None:
             return 0
-        if not arguments:
-            raise UsageError(_ABOUT)
         check_required(options, ["bootstrap-server"])
     except UsageError as error:
         return parser.refuse(error)
@@ -42,7 +38,7 @@ def get_offsets_command(arguments: Sequence[str]) -> int:
         wanted, time = _wanted(options), _time(options.time)
         with script_cluster(options) as cluster:
             _print(cluster, wanted, time, with_internal=not options.exclude_internal_topics)
-    except (KafkaError, CommandError, ConnectionError, TimeoutError, TlsError) as error:
+    except CLUSTER_ERRORS as error:
         sys.stderr.write(f"Error occurred: {error}\n")
         return 1
     return 0

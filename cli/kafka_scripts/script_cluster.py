@@ -1,23 +1,21 @@
-"""The cluster that a script's options name."""
+"""The cluster that a script's options name, and the errors that end a script."""
 
 import argparse
 
+from ...base.command_parser import CommandError
 from ...client.admin_cluster import AdminCluster
-from ..connecting.connection_options import client_settings
+from ...client.connection import TlsError
+from ...protocol.errors import KafkaError
+from ..connecting.connection_options import checked_settings, file_settings
 
-__all__ = ["script_cluster"]
+__all__ = ["CLUSTER_ERRORS", "script_cluster"]
 
+CLUSTER_ERRORS = (KafkaError, CommandError, ConnectionError, TimeoutError, TlsError)
 _TIMEOUT_S = 60.0
 """Kafka: default.api.timeout.ms."""
 
 
 def script_cluster(options: argparse.Namespace) -> AdminCluster:
     """A client of the cluster. Raises CommandError."""
-    given = argparse.Namespace(
-        bootstrap_server=options.bootstrap_server,
-        command_config=options.command_config,
-        client_settings=[],
-        profile=None,
-        timeout=_TIMEOUT_S,
-    )
-    return AdminCluster(client_settings(given, {}), round(_TIMEOUT_S * 1000))
+    given = {} if options.command_config is None else file_settings(options.command_config)
+    return AdminCluster(checked_settings(given, options.bootstrap_server, _TIMEOUT_S), round(_TIMEOUT_S * 1000))

@@ -29,13 +29,13 @@ class ScriptParser(argparse.ArgumentParser):
         missing = _NO_VALUE.match(message)
         raise UsageError(f"Option {missing[1]} requires an argument" if missing else message)
 
-    def parsed(self, arguments: Sequence[str]) -> argparse.Namespace | None:
-        """The options. None after the help or the version was printed. Raises UsageError."""
+    def parsed(self, arguments: Sequence[str], *, may_be_empty: bool = False) -> argparse.Namespace | None:
+        """The options. None after the version was printed. Raises UsageError, also when help is wanted."""
         options, unknown = self.parse_known_args(arguments)
         if unknown:
             name = unknown[0].partition("=")[0].lstrip("-")
             raise UsageError(f"{name} is not a recognized option" if unknown[0].startswith("-") else unknown[0])
-        if options.help:
+        if options.help or not (arguments or may_be_empty):
             raise UsageError(str(self.description))
         if options.version:
             sys.stdout.write(f"{VERSION}\n")

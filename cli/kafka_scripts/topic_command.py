@@ -6,10 +6,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ...base.command_parser import CommandError
 from ...client.admin_cluster import AdminCluster
-from ...client.connection import TlsError
-from ...protocol.errors import ErrorCode, KafkaError, error_for
+from ...protocol.errors import ErrorCode, error_for
 from ...protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
@@ -24,7 +22,7 @@ from ...protocol.messages.create_topics import (
 from ...protocol.messages.delete_topics import DeleteTopicsRequest
 from ...protocol.messages.metadata import MetadataResponseTopic
 from .described_topics import TopicFilters, describe
-from .script_cluster import script_cluster
+from .script_cluster import CLUSTER_ERRORS, script_cluster
 from .script_parser import ScriptParser, UsageError, check_required, check_together
 
 __all__ = ["topic_command"]
@@ -68,7 +66,7 @@ def topic_command(arguments: Sequence[str]) -> int:
     try:
         with script_cluster(options) as cluster:
             _ACTIONS[action](cluster, options)
-    except (_FailedError, KafkaError, CommandError, ConnectionError, TimeoutError, TlsError) as error:
+    except (_FailedError, *CLUSTER_ERRORS) as error:
         sys.stdout.write(f"Error while executing topic command : {error}\n")
         return 1
     return 0
@@ -103,8 +101,6 @@ def _parser() -> ScriptParser:
 def _checked_action(options: argparse.Namespace) -> str:
     """The one action. Raises UsageError, as Kafka checks the options."""
     chosen = [action for action in _ACTIONS if getattr(options, action)]
-    if not any(value for name, value in vars(options).items() if name not in ("help", "version")):
-        raise UsageError("Create, delete, describe, or change a topic.")
     if len(chosen) != 1:
         raise UsageError("Command must include exactly one action: --list, --describe, --create, --alter or --delete")
     (action,) = chosen

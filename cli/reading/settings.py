@@ -2,20 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from ...base.command_parser import BAD_INPUT, CommandError
+from ...base.command_parser import BAD_INPUT, CommandError, named_values
 
-__all__ = ["changes_in", "settings_in"]
-
-
-def settings_in(pairs: Iterable[str]) -> dict[str, str]:
-    """Values by name of all NAME=VALUE. Raises CommandError."""
-    found = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.strip():
-            raise CommandError(f"{pair}: must be NAME=VALUE", BAD_INPUT)
-        found[name.strip()] = value
-    return found
+__all__ = ["changes_in"]
 
 
 def changes_in(pairs: Iterable[str], unset: Iterable[str] = ()) -> Mapping[str, str | None]:
@@ -23,7 +12,7 @@ def changes_in(pairs: Iterable[str], unset: Iterable[str] = ()) -> Mapping[str, 
     pairs = list(pairs)
     resets = [pair[:-1] for pair in pairs if "=" not in pair and pair.endswith("-") and len(pair) > 1]
     changes: dict[str, str | None] = {}
-    changes |= settings_in(pair for pair in pairs if "=" in pair or pair[:-1] not in resets)
+    changes |= named_values(pair for pair in pairs if "=" in pair or pair[:-1] not in resets)
     for name in (*resets, *unset):
         if name in changes:
             raise CommandError(f"{name}: cannot be set and reset at once", BAD_INPUT)

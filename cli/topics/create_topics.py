@@ -1,11 +1,10 @@
 """``pybroker topics create``."""
 
-from ...base.command_parser import CommandParser
+from ...base.command_parser import CommandParser, named_values
 from ...client.admin_cluster import AdminCluster
 from ...protocol.errors import ErrorCode, error_for
 from ...protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from ..reading.settings import settings_in
 from ..verb import Call, Verb
 from .changes import print_changes
 from .shapes import TopicChange
@@ -34,7 +33,7 @@ def _arguments(parser: CommandParser) -> None:
 
 def _run(call: Call) -> int:
     options = call.options
-    configs = [CreatableTopicConfig(name=name, value=value) for name, value in settings_in(options.config).items()]
+    configs = [CreatableTopicConfig(name=name, value=value) for name, value in named_values(options.config).items()]
     topics = [
         CreatableTopic(
             name=name,

@@ -9,7 +9,7 @@ from ...base.command_parser import BAD_INPUT, CommandError
 __all__ = ["new_password"]
 
 
-def new_password(file: Path | None) -> str:
+def new_password(file: Path | None = None) -> str:
     """The first line of the file, of standard input, or what a person types. Raises CommandError."""
     if file is not None:
         try:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from ....base.command_parser import BAD_INPUT, CommandError, CommandParser
+from ....base.command_parser import CommandError, CommandParser
+from ....cli.users.password import new_password
 from ....config.load import load_config
 from ....controller.tree.metadata_store import MetadataStoreError
 from ....controller.tree.znodes import ZnodeDecodeError
@@ -88,17 +88,4 @@ async def _run(options: Namespace) -> int:
 
 
 def _new_credentials(options: Namespace) -> dict[str, ScramCredential]:
-    return new_credentials(_password(), dict.fromkeys(options.mechanism or SCRAM_MECHANISMS), options.iterations)
-
-
-def _password() -> str:
-    """Raises CommandError when it is empty, or when the second input differs from the first."""
-    if not sys.stdin.isatty():
-        password = sys.stdin.readline().rstrip("\r\n")
-    else:
-        password = getpass.getpass("Password: ")
-        if getpass.getpass("The same again: ") != password:
-            raise CommandError("the two passwords differ; nothing was changed", BAD_INPUT)
-    if not password:
-        raise CommandError("the password is empty; nothing was changed", BAD_INPUT)
-    return password
+    return new_credentials(new_password(), dict.fromkeys(options.mechanism or SCRAM_MECHANISMS), options.iterations)

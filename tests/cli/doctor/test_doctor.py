@@ -74,7 +74,7 @@ def test_checks_that_lack_the_same_fact_share_a_line() -> None:
     assert ran.code == 10
 
 
-def test_one_wrong_address_of_two_is_a_warning(plain: str) -> None:
+def test_doctor_only_warns_when_one_of_two_bootstrap_addresses_is_wrong(plain: str) -> None:
     ran = examined(f"127.0.0.1:1,{plain}")
     assert verdicts(ran) == {}
     assert list(verdicts(ran, "warn")) == ["D02"]

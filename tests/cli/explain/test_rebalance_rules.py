@@ -98,7 +98,7 @@ def test_static_members_that_take_turns_are_named() -> None:
     assert not findings(given, "member_removed"), "the member was replaced"
 
 
-def test_one_restart_of_a_static_member_is_no_conflict() -> None:
+def test_explain_sees_no_conflict_in_a_static_member_that_restarts_once() -> None:
     stable = ("Stable", (member("a", "shelf"),))
     once = told(event("member_replaced", 1, instance_id="shelf"))
     assert not findings(evidence(stable, told=once), "instance_id_shared")
