@@ -1,5 +1,6 @@
 """The series of partitions, logs and fetchers say what the partitions of a small cluster are like."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -37,7 +38,9 @@ def cluster(tmp_path: Path) -> Iterator[Callable[..., ReplicaCluster]]:
         each.close()
 
 
-async def scraped(broker: ReplicaBroker, now_s: float = 0.0) -> ScrapedSamples:
+async def scraped(broker: ReplicaBroker, later_s: float = 0.0) -> ScrapedSamples:
+    """What a scrape gives, so many seconds from now."""
+    now_s = asyncio.get_running_loop().time() + later_s
     registry = Registry()
     PartitionSamples(registry, broker.partitions, {TOPIC: 5}.get, "the cluster")
     LogSamples(registry, broker.logs, broker.run_in_pool, lambda: NOW_MS, lambda: now_s)
@@ -114,7 +117,7 @@ async def test_lag_of_a_follower_is_known_after_its_fetch(cluster: Callable[...,
     assert before.by_labels("kafka_server_fetcherlagmetrics_consumerlag") == {}
     brokers[1].produce(batch_of(b"a"))
     await brokers[2].fetch_from(1, 2)
-    found = await scraped(brokers[2], brokers[2].partitions.monotonic_ms() / 1000 + 1)
+    found = await scraped(brokers[2], later_s=1)
     lag = {"clientId": "ReplicaFetcherThread-0-1", **LABELS}
     assert found.value("kafka_server_fetcherlagmetrics_consumerlag", **lag) == 0
     assert found.value("kafka_server_replicafetchermanager_maxlag", clientId="Replica") == 0
