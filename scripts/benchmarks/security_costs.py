@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 
 from pybroker.base.acls import AclOperation, AclPermission, AclResourceType, PatternType
 from pybroker.protocol.messages.alter_client_quotas import (
@@ -29,7 +29,7 @@ from support.clients.wire_client import WireClient
 from support.clients.wire_frames import request_frame
 from support.processes.broker_process import BrokerProcess
 
-from benchmarks.contestants import Contestant, cpu_seconds
+from benchmarks.contestants import Contestant, cpu_seconds, lower_quartile
 from benchmarks.scenarios import Scenario
 from benchmarks.targets import at_most
 from benchmarks.wire import receive
@@ -194,13 +194,8 @@ def _percent_more(subjects: dict[str, _Subject], cpu_of: Callable[[_Subject], fl
         kinds.append(kinds.pop(0))
         for kind in kinds:
             used[kind].append(cpu_of(subjects[kind]))
-    lower = {kind: _lower_quartile(found) for kind, found in used.items()}
+    lower = {kind: lower_quartile(found) for kind, found in used.items()}
     return {kind: 100 * (lower[kind] / lower[_WITHOUT] - 1) for kind in kinds if kind != _WITHOUT}
-
-
-def _lower_quartile(seconds: list[float]) -> float:
-    """Compares better than the median, because other work on the machine only adds time."""
-    return quantiles(seconds, n=4)[0]
 
 
 def _medians(found: Sequence[dict[str, float]]) -> dict[str, float]:
