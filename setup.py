@@ -15,6 +15,7 @@ from setuptools import Extension, setup
 COMPILED = (
     "protocol/records/compaction_walk.py",
     "protocol/records/summary_walk.py",
+    "protocol/records/value_split.py",
     "protocol/records/varint.py",
     "protocol/records/walk.py",
     "storage/compaction/key_table.py",

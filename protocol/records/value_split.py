@@ -15,8 +15,8 @@ from .varint import read_unsigned
 __all__ = ["leading", "split_values"]
 
 _SHORT_RUN = 8
-_MAX_SHORT_RUNS = 4
-"""After so many short runs the records of a batch are taken one by one."""
+_MORE_SINGLY = 4
+"""After a short run so many times more records are taken one by one, before a run is looked for again."""
 _FIRST_REACH, _GROWTH = 256, 4
 """A run is looked for among so many records, and among more when all of them had the same layout."""
 _RECORDS_AT_ONCE = (256, 32, 4, 1)
@@ -30,54 +30,73 @@ def split_values(data: bytes, record_count: int, null: bytes = b"") -> list[byte
     Raises InvalidRecordError when sizes do not fit. It does not look at offsets, timestamps and contents of headers.
     """
     values: list[bytes] = []
-    position, end, stride, short_runs, reach = 0, len(data), 0, 0, _FIRST_REACH
+    position, singly, reach = 0, 1, _FIRST_REACH
     try:
-        while len(values) < record_count:
-            begin = position
-            raw = data[position]
-            position += 1
-            if raw >= 0x80:
+        while (left := record_count - len(values)) > 0:
+            begin, position = _take_singly(data, position, min(left, singly), values, null)
+            stride, most = position - begin, min(record_count - len(values), reach)
+            run = _take_run(data, begin, stride, most, values, null)
+            position += run * stride
+            reach = reach * _GROWTH if run == reach else _FIRST_REACH
+            singly = singly * _MORE_SINGLY if run < _SHORT_RUN else 1
+    except IndexError:
+        raise InvalidRecordError(f"Batch of {record_count} records ends inside one, after {len(data)} bytes") from None
+    if position != len(data):
+        raise InvalidRecordError(f"{len(data) - position} bytes are left behind the {record_count} records of a batch")
+    return values
+
+
+def _take_singly(data: bytes, position: int, count: int, values: list[bytes], null: bytes) -> tuple[int, int]:
+    """Appends the values of the `count` records (at least one) at `position`, one by one.
+
+    Returns the bounds of the last. Raises InvalidRecordError, IndexError.
+    """
+    begin = position
+    for _ in range(count):
+        begin = position
+        raw = data[position]
+        position += 1
+        if raw >= 0x80:
+            if data[position] < 0x80:
+                raw = raw & 0x7F | data[position] << 7
+                position += 1
+            else:
                 raw, position = read_unsigned(data, begin, 32)
-            record_end = position + (raw >> 1)
-            if raw & 1 or record_end > end:
-                raise InvalidRecordError(f"Record at {begin} ends behind its batch")
-            position += 1  # attributes: none are in use
-            while data[position] >= 0x80:  # the timestamp
-                position += 1
+        if raw & 1:
+            raise InvalidRecordError(f"Record at {begin} has a negative size")
+        record_end = position + (raw >> 1)
+        position += 1  # attributes: none are in use
+        while data[position] >= 0x80:  # the timestamp
             position += 1
-            while data[position] >= 0x80:  # the offset
-                position += 1
+        position += 1
+        while data[position] >= 0x80:  # the offset
             position += 1
-            raw = data[position]
-            position += 1
-            if raw >= 0x80:
-                raw, position = read_unsigned(data, position - 1, 32)
-            if raw & 1 == 0:  # a key
-                position += raw >> 1
-            raw = data[position]
-            position += 1
+        raw = data[position + 1]
+        position += 2
+        if raw != 1:  # a key
             if raw >= 0x80:
                 raw, position = read_unsigned(data, position - 1, 32)
             if raw & 1 == 0:
-                values.append(data[position : position + (raw >> 1)])
                 position += raw >> 1
+        raw = data[position]
+        position += 1
+        if raw >= 0x80:
+            if data[position] < 0x80:
+                raw = raw & 0x7F | data[position] << 7
+                position += 1
             else:
-                values.append(null)
-            if position + 1 != record_end and (position >= record_end or data[position] == 0):
-                raise InvalidRecordError(f"Record that ends at {record_end} has parts that end at {position}")
-            position = record_end
-            if record_end - begin != stride:
-                stride = record_end - begin
-            elif short_runs < _MAX_SHORT_RUNS:
-                run = _take_run(data, begin, stride, min(record_count - len(values), reach), values, null)
-                short_runs += run < _SHORT_RUN
-                reach = reach * _GROWTH if run == reach else _FIRST_REACH
-                position += run * stride
-    except IndexError:
-        raise InvalidRecordError(f"Batch of {record_count} records ends inside one, after {end} bytes") from None
-    if position != end:
-        raise InvalidRecordError(f"{end - position} bytes are left behind the {record_count} records of a batch")
-    return values
+                raw, position = read_unsigned(data, position - 1, 32)
+        if raw & 1 == 0:
+            value_end = position + (raw >> 1)
+            values.append(data[position:value_end])
+            position = value_end
+        else:
+            values.append(null)
+        # A header count of 0 is the last byte of a record, others have headers behind.
+        if record_end <= position + 1 if data[position] else record_end != position + 1:
+            raise InvalidRecordError(f"Record that ends at {record_end} has parts that end at {position}")
+        position = record_end
+    return begin, position
 
 
 def _take_run(data: bytes, begin: int, stride: int, most: int, values: list[bytes], null: bytes) -> int:
