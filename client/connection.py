@@ -15,6 +15,7 @@ from ..protocol.client import (
     ConnectionClosedError,
     ConnectionFailed,
     Event,
+    ResponseReceived,
     SaslError,
     SaslLogin,
     TlsAlertError,
@@ -86,14 +87,30 @@ class Connection:
             return None
 
     def ask(self, request: Message) -> Any:
-        """Send a request and return its response. No other request may be under way."""
-        self.send(request)
-        return self.receive()
+        """Send a request and return its response. `receive` returns the responses to earlier requests later."""
+        token = object()
+        earlier: list[Event] = []
+        self._send(request, token)
+        try:
+            while (event := self._next()).token is not token:
+                earlier.append(event)
+        except KeyboardInterrupt:
+            self.close()
+            raise
+        self._events.extendleft(reversed(earlier))
+        return event.response
 
     def send(self, request: Message) -> None:
         """Send a request; `receive` returns its response."""
+        self._send(request, None)
+
+    def receive(self) -> Any:
+        """The response to the oldest request under way. Its `records` are views of memory of their own."""
+        return self._next().response
+
+    def _send(self, request: Message, token: object) -> None:
         try:
-            frame = self._client.send(request)
+            frame = self._client.send(request, token=token)
         except (ConnectionClosedError, UnsupportedApiError) as error:
             raise ConnectionError(f"{self.address} {error}") from error
         try:
@@ -101,14 +118,13 @@ class Connection:
         except OSError as error:
             raise self._failed("cannot be written to", error) from error
 
-    def receive(self) -> Any:
-        """The response to the oldest request under way. Its `records` are views of memory of their own."""
+    def _next(self) -> ResponseReceived:
         while not self._events:
             self._events += self._read()
         event = self._events.popleft()
         if isinstance(event, ConnectionFailed):
             raise self._broken(event.error)
-        return event.response
+        return event
 
     def _read(self) -> list[Event]:
         try:

@@ -1,7 +1,8 @@
 """Reads batches from many partitions, each from an offset to an end or on and on.
 
 **How.** Each leader has one request under way. The next one is sent before the batches of the last are handed out, so
-that the broker works while the caller does. A partition that changes its leader is asked again at the new one.
+that the broker works while the caller does. A partition whose leader changes or fails is asked again a moment later at
+the new one; the other partitions are read meanwhile.
 
 **Limits.** Memory: one response of `FETCH_BYTES` for each leader, or one batch if that is larger.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ...base.topic_partition import TopicPartition
@@ -69,6 +70,9 @@ class PartitionReader:
         self._is_committed = cluster.settings.isolation_level == READ_COMMITTED
         self._asked: dict[Connection, tuple[TopicPartition, ...]] = {}
         self._progress = time.monotonic()
+        self._failing_since: dict[TopicPartition, float] = {}
+        self._resting: set[TopicPartition] = set()
+        self._rest_ends = 0.0
         self.positions = {at: start for at, start in starts.items() if start < self._ends[at]}
 
     def batches(self) -> Iterator[Batches]:
@@ -78,25 +82,30 @@ class PartitionReader:
 
     def poll(self) -> list[Batches]:
         """The next response of each leader, which may be empty. Raises KafkaError, ConnectionError."""
-        try:
+        self._ask()
+        if not self._asked and self._resting:
+            time.sleep(max(0.0, self._rest_ends - time.monotonic()))
             self._ask()
-            found: list[Batches] = []
-            for connection in list(self._asked):
-                del self._asked[connection]
+        found: list[Batches] = []
+        for connection, partitions in list(self._asked.items()):
+            del self._asked[connection]
+            try:
                 answer = connection.receive()
-                if answer.error_code:
-                    raise error_for(answer.error_code)
-                for fetched in fetched_in(answer):
-                    found += self._taken(fetched)
-                self._ask()
-        except ConnectionError as error:
-            self._start_again(error)
-            return []
+            except ConnectionError as error:
+                self._failed(partitions, error)
+                continue
+            if answer.error_code:
+                raise error_for(answer.error_code)
+            for fetched in fetched_in(answer):
+                found += self._taken(fetched)
+            self._ask()
         return found
 
     def _ask(self) -> None:
         """Send a request to each leader that has none."""
-        busy = {at for partitions in self._asked.values() for at in partitions}
+        if self._resting and time.monotonic() >= self._rest_ends:
+            self._resting.clear()
+        busy = {at for partitions in self._asked.values() for at in partitions} | self._resting
         free: dict[Connection, dict[TopicPartition, int]] = defaultdict(dict)
         leaders = set(self._asked)
         for at, position in self.positions.items():
@@ -104,8 +113,8 @@ class PartitionReader:
                 continue
             try:
                 connection = self._cluster.leader_connection(at)
-            except KafkaError as error:
-                self._passing(at, error)
+            except (ConnectionError, KafkaError) as error:
+                self._failed((at,), error)
                 continue
             leaders.add(connection)
             if connection not in self._asked:
@@ -118,7 +127,12 @@ class PartitionReader:
                 wait_ms=_WAIT_MS if len(leaders) == 1 else _WAIT_BESIDE_OTHERS_MS,
                 isolation_level=self._cluster.settings.isolation_level,
             )
-            connection.send(request)
+            try:
+                connection.send(request)
+            except ConnectionError as error:
+                connection.close()
+                self._failed(positions, error)
+                continue
             self._asked[connection] = tuple(positions)
 
     def _taken(self, fetched: Fetched) -> list[Batches]:
@@ -131,8 +145,9 @@ class PartitionReader:
             if fetched.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                 self._skip(at, position)
             else:
-                self._passing(at, error)
+                self._failed((at,), error)
             return []
+        self._failing_since.pop(at, None)
         end = self._ends[at]
         # The last batch may be cut off; the first may begin before the position.
         batches = [batch for batch in fetched.batches() if batch.last_offset >= position]
@@ -169,19 +184,12 @@ class PartitionReader:
         if resumed < self._ends[at]:
             self.positions[at] = resumed
 
-    def _passing(self, at: TopicPartition, error: KafkaError) -> None:
-        """Wait before a partition is asked again. Raises the error if that does not help."""
-        if not is_retriable(error) or time.monotonic() - self._progress > self._retry_s:
-            raise error
-        self._cluster.forget_leader(at)
-        time.sleep(self._cluster.settings.retry_backoff_ms / 1000)
-
-    def _start_again(self, error: ConnectionError) -> None:
-        if time.monotonic() - self._progress > self._retry_s:
-            raise error
-        for connection in self._asked:
-            connection.close()
-        self._asked.clear()
-        for at in self.positions:
+    def _failed(self, partitions: Iterable[TopicPartition], error: ConnectionError | KafkaError) -> None:
+        """Let partitions rest before they are asked again. Raises the error if that has not helped for long."""
+        now = time.monotonic()
+        for at in partitions:
+            if not is_retriable(error) or now - self._failing_since.setdefault(at, now) > self._retry_s:
+                raise error
             self._cluster.forget_leader(at)
-        time.sleep(self._cluster.settings.retry_backoff_ms / 1000)
+            self._resting.add(at)
+        self._rest_ends = now + self._cluster.settings.retry_backoff_ms / 1000
