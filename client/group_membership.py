@@ -1,13 +1,14 @@
 """A member of a consumer group by the classic protocol: joins, shows that it is alive, commits, leaves.
 
-**Limits.** It assigns by range or round robin when it leads the group, and gives up its partitions at each rebalance.
+**Limits.** It gives up its partitions at each rebalance, also in a group whose other members keep theirs (KIP-429).
+When it leads the group, new partitions of a topic are assigned at the next rebalance.
 """
 
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -31,11 +32,9 @@ from ..protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequ
 from ..protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from .admin_cluster import AdminCluster
 from .client_settings import ClientSettings
+from .group_assignors import ASSIGNORS, by_topic
 
-__all__ = ["Assignment", "Assignor", "GroupMembership", "assigned_by_range", "assigned_round_robin"]
-
-Assignment = dict[str, list[TopicPartition]]
-Assignor = Callable[[Mapping[str, Sequence[str]], Sequence[TopicPartition]], Assignment]
+__all__ = ["GroupMembership"]
 
 _SESSION_MS = 45_000
 _REBALANCE_MS = 60_000
@@ -77,20 +76,24 @@ class GroupMembership:
         if time.monotonic() - self._heard_s < _HEARTBEAT_S:
             return False
         request = HeartbeatRequest(group_id=self._group, generation_id=self._generation, member_id=self._member)
-        code = self._cluster.ask_coordinator(self._group, request).error_code
+
+        def ask() -> int:
+            code: int = self._cluster.ask_coordinator(self._group, request).error_code
+            if code not in _REJOIN:
+                self._check(code)
+            return code
+
+        code = self._cluster.retried(ask)
         self._heard_s = time.monotonic()
-        if code in _REJOIN:
-            if code == ErrorCode.UNKNOWN_MEMBER_ID:
-                self._member = ""
-            return True
-        self._check(code)
-        return False
+        if code == ErrorCode.UNKNOWN_MEMBER_ID:
+            self._member = ""
+        return code != ErrorCode.NONE
 
     def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The committed offset of each partition that has one."""
         topics = [
             OffsetFetchRequestTopic(name=topic, partition_indexes=indexes)
-            for topic, indexes in _by_topic(partitions).items()
+            for topic, indexes in by_topic(partitions).items()
         ]
 
         def ask() -> dict[TopicPartition, int]:
@@ -120,7 +123,7 @@ class GroupMembership:
                     for index in indexes
                 ],
             )
-            for topic, indexes in _by_topic(offsets).items()
+            for topic, indexes in by_topic(offsets).items()
         ]
         request = OffsetCommitRequest(
             group_id=self._group,
@@ -142,14 +145,18 @@ class GroupMembership:
     def leave(self) -> None:
         """Leave the group at once, so that others need not wait for the end of the session."""
         if self._member:
-            request = LeaveGroupRequest(group_id=self._group, members=[MemberIdentity(member_id=self._member)])
-            try:
-                self._cluster.ask_coordinator(self._group, request)
-            except FieldNotInVersionError:  # a broker before Kafka 2.4
-                request = LeaveGroupRequest(group_id=self._group, member_id=self._member)
-                self._cluster.ask_coordinator(self._group, request)
+            with suppress(KafkaError, ConnectionError):  # then the group waits for the end of the session
+                self._leave()
             self._member = ""
         self._cluster.close()
+
+    def _leave(self) -> None:
+        request = LeaveGroupRequest(group_id=self._group, members=[MemberIdentity(member_id=self._member)])
+        try:
+            self._cluster.ask_coordinator(self._group, request)
+        except FieldNotInVersionError:  # a broker before Kafka 2.4
+            request = LeaveGroupRequest(group_id=self._group, member_id=self._member)
+            self._cluster.ask_coordinator(self._group, request)
 
     def _join(self) -> list[TopicPartition]:
         metadata = _versioned(ConsumerProtocolSubscription(topics=self._topics))
@@ -161,7 +168,7 @@ class GroupMembership:
                 rebalance_timeout_ms=_REBALANCE_MS,
                 member_id=self._member,
                 protocol_type=_CONSUMER,
-                protocols=[JoinGroupRequestProtocol(name=name, metadata=metadata) for name in _ASSIGNORS],
+                protocols=[JoinGroupRequestProtocol(name=name, metadata=metadata) for name in ASSIGNORS],
             ),
         )
         if joined.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
@@ -190,13 +197,15 @@ class GroupMembership:
         return [TopicPartition(each.topic, index) for each in found.assigned_partitions for index in each.partitions]
 
     def _assignments(self, name: str, members: Sequence[Any]) -> list[SyncGroupRequestAssignment]:
-        wanted = {
-            member.member_id: _decoded(ConsumerProtocolSubscription, member.metadata).topics for member in members
-        }
+        told = {each.member_id: _decoded(ConsumerProtocolSubscription, each.metadata) for each in members}
+        wanted = {member: subscription.topics for member, subscription in told.items()}
+        # A member of an older generation may name partitions that others read since.
+        newest_first = sorted(told, key=lambda member: (-told[member].generation_id, member))
+        owned = {member: _owned_in(told[member]) for member in newest_first}
         partitions = self._cluster.partitions({topic for topics in wanted.values() for topic in topics})
         return [
             SyncGroupRequestAssignment(member_id=member, assignment=_versioned(_assignment_of(chosen)))
-            for member, chosen in _ASSIGNORS[name](wanted, partitions).items()
+            for member, chosen in ASSIGNORS[name](wanted, partitions, owned).items()
         ]
 
     def _check(self, code: int) -> None:
@@ -204,48 +213,14 @@ class GroupMembership:
             raise error_for(code, f"group {self._group}: {error_for(code)}")
 
 
-def assigned_by_range(wanted: Mapping[str, Sequence[str]], partitions: Sequence[TopicPartition]) -> Assignment:
-    """Each member gets neighbours of each topic; the first members get one more if it does not come out even."""
-    chosen: Assignment = {member: [] for member in sorted(wanted)}
-    for topic, indexes in _by_topic(partitions).items():
-        members = [member for member in chosen if topic in wanted[member]]
-        share, more = divmod(len(indexes), max(len(members), 1))
-        begin = 0
-        for number, member in enumerate(members):
-            end = begin + share + (number < more)
-            chosen[member] += [TopicPartition(topic, index) for index in indexes[begin:end]]
-            begin = end
-    return chosen
-
-
-def assigned_round_robin(wanted: Mapping[str, Sequence[str]], partitions: Sequence[TopicPartition]) -> Assignment:
-    """One partition after another to one member after another, if it wants the topic."""
-    chosen: Assignment = {member: [] for member in sorted(wanted)}
-    waiting = list(chosen)
-    for at in sorted(partitions):
-        member = next((each for each in waiting if at.topic in wanted[each]), None)
-        if member is not None:
-            chosen[member].append(at)
-            waiting.remove(member)
-            waiting.append(member)
-    return chosen
-
-
-_ASSIGNORS: dict[str, Assignor] = {"range": assigned_by_range, "roundrobin": assigned_round_robin}
-
-
-def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    topics: dict[str, list[int]] = defaultdict(list)
-    for at in sorted(partitions):
-        topics[at.topic].append(at.partition)
-    return topics
+def _owned_in(subscription: ConsumerProtocolSubscription) -> list[TopicPartition]:
+    return [TopicPartition(each.topic, index) for each in subscription.owned_partitions for index in each.partitions]
 
 
 def _assignment_of(partitions: Iterable[TopicPartition]) -> ConsumerProtocolAssignment:
     return ConsumerProtocolAssignment(
         assigned_partitions=[
-            AssignmentTopicPartition(topic=topic, partitions=indexes)
-            for topic, indexes in _by_topic(partitions).items()
+            AssignmentTopicPartition(topic=topic, partitions=indexes) for topic, indexes in by_topic(partitions).items()
         ]
     )
 

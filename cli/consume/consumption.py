@@ -24,7 +24,7 @@ class Consumption:
     """Prints at most `limit` records (None: no limit), those that `search` finds, at most `rate` a second.
 
     Attributes:
-        next_offset: the offset behind the last record, when the limit was reached inside a batch.
+        next_offset: the offset behind the last record, when the limit was reached.
     """
 
     def __init__(self, printer: Printer, *, limit: int | None, search: BatchSearch | None, rate: float | None) -> None:
@@ -57,6 +57,8 @@ class Consumption:
         if not is_cut and self._search is None and self._printer.takes_values and _is_whole(batch, found):
             for values in self._parts(split_values(plain_payload(batch, MAX_PLAIN_BYTES), batch.record_count)):
                 self._printer.print_values(values)
+            if self.is_full:
+                self.next_offset = batch.next_offset
             return
         for records in self._parts(islice(self._records(batch, found), self._left)):
             self._printer.print_records(found.at, records)

@@ -1,13 +1,17 @@
-"""Reads as a member of a group: from its committed offsets, and with ``--commit`` commits what was printed."""
+"""Reads as a member of a group: from its committed offsets, and with ``--commit`` commits what was printed.
+
+At Ctrl-C the batches in hand are printed to their end and committed.
+"""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...client.fetching.partition_reader import Batches, PartitionReader
 from ...client.group_membership import GroupMembership
+from ..gentle_interrupt import GentleInterrupt
 
 __all__ = ["Taker", "read_as_member"]
 
@@ -22,7 +26,7 @@ class Taker(Protocol):
     """Takes the records that are read, until it is full.
 
     Attributes:
-        next_offset: the offset behind the last record that it took, when it became full inside a batch.
+        next_offset: the offset behind the last record that it took, when it is full.
     """
 
     next_offset: int | None
@@ -46,35 +50,58 @@ def read_as_member(
     *,
     commits: bool,
     commits_starts: bool = False,
+    waits: bool = True,
 ) -> None:
     """Print until the consumption is full or the ends are reached. Raises KafkaError, ConnectionError.
 
     ``commits_starts``: commit also where reading began in partitions that had nothing to read, as Kafka's consumers do.
+    ``waits``: a member without partitions waits until it gets some.
     """
     member = GroupMembership(cluster.settings, group, topics)
-    reading = _Reading(member, consumption, commits=commits, commits_starts=commits_starts)
-    try:
-        is_over = False
-        while not is_over:
-            assigned = member.join()
-            committed = member.committed(assigned)
-            reader = make_reader(committed, [at for at in assigned if at not in committed])
-            is_over = reading.read(reader, is_idle=not assigned)
-    finally:
-        reading.commit()
-        member.leave()
+    with GentleInterrupt() as interrupt:
+        reading = _Reading(member, consumption, interrupt, commits=commits, commits_starts=commits_starts)
+        try:
+            is_over = False
+            while not is_over:
+                with interrupt.waiting():
+                    assigned = member.join()
+                    starts = reading.resumed(assigned, member.committed(assigned))
+                    reader = make_reader(starts, [at for at in assigned if at not in starts])
+                is_over = reading.read(reader, is_idle=waits and not assigned)
+        finally:
+            try:
+                reading.commit()
+            finally:
+                member.leave()
 
 
 class _Reading:
     """The partitions of one member: the records that were printed, and the offsets to commit."""
 
-    def __init__(self, member: GroupMembership, consumption: Taker, *, commits: bool, commits_starts: bool) -> None:
+    def __init__(
+        self,
+        member: GroupMembership,
+        consumption: Taker,
+        interrupt: GentleInterrupt,
+        *,
+        commits: bool,
+        commits_starts: bool,
+    ) -> None:
         self._member = member
         self._consumption = consumption
+        self._interrupt = interrupt
         self._commits = commits
         self._commits_starts = commits_starts
         self._offsets: dict[TopicPartition, int] = {}
+        self._taken: dict[TopicPartition, int] = {}
         self._committed_s = time.monotonic()
+
+    def resumed(
+        self, assigned: Iterable[TopicPartition], committed: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, int]:
+        """Where to go on in each partition that has a committed offset, or that this member read until now."""
+        self._taken = {at: self._taken[at] for at in assigned if at in self._taken}
+        return {at: max(committed.get(at, 0), self._taken.get(at, 0)) for at in committed.keys() | self._taken.keys()}
 
     def read(self, reader: PartitionReader, *, is_idle: bool) -> bool:
         """Read until the group rebalances (False) or nothing more is to be read (True)."""
@@ -82,14 +109,16 @@ class _Reading:
         if self._commits_starts:
             self._offsets |= reader.positions
         while reader.positions or is_idle:
-            if is_idle:
-                time.sleep(_IDLE_S)
-            for found in reader.poll():
+            with self._interrupt.waiting():
+                if is_idle:
+                    time.sleep(_IDLE_S)
+                batches = reader.poll()
+            for found in batches:
                 consumption.take(found)
                 is_full = consumption.is_full and consumption.next_offset is not None
                 behind = consumption.next_offset if is_full else reader.positions.get(found.at, found.end)
                 assert behind is not None
-                self._offsets[found.at] = behind
+                self._offsets[found.at] = self._taken[found.at] = behind
                 if consumption.is_full:
                     return True
             if time.monotonic() - self._committed_s > _COMMIT_EVERY_S:

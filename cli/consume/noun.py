@@ -97,7 +97,11 @@ def _read_as_member(call: Call, start: Place, until: Place | None, consumption: 
     def make_reader(committed: dict[TopicPartition, int], others: list[TopicPartition]) -> PartitionReader:
         return _reader(call, committed | starts_of(call.cluster, others, start), until)
 
-    read_as_member(call.cluster, options.group, options.topics, consumption, make_reader, commits=options.commit)
+    read_as_member(
+        *(call.cluster, options.group, options.topics, consumption, make_reader),
+        commits=options.commit,
+        waits=until is None,
+    )
 
 
 def _search(query: str | None) -> BatchSearch | None:

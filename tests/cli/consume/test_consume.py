@@ -3,6 +3,10 @@
 import json
 import os
 import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
@@ -167,3 +171,22 @@ def test_member_of_a_group_goes_on_behind_what_it_committed(pybroker: Pybroker, 
 def test_group_options_exclude_others(pybroker: Pybroker, filled: str, arguments: tuple[str, ...], reason: str) -> None:
     ran = pybroker("consume", *(each.format(t=filled) for each in arguments))
     assert (ran.code, reason in ran.err) == (2, True)
+
+
+def test_member_that_read_whole_batches_goes_on_at_the_next_one(pybroker: Pybroker, topic: str, tmp_path: Path) -> None:
+    pybroker("topics", "create", topic)
+    for lines in ("a\nb\n", "c\nd\n"):
+        (tmp_path / "input").write_text(lines)
+        pybroker("produce", topic, "-l", str(tmp_path / "input"))
+    read = (topic, "-g", f"group-{topic}", "-n", "2", "--commit")
+    assert [consumed(pybroker, *read), consumed(pybroker, *read)] == [["a", "b"], ["c", "d"]]
+
+
+def test_interrupted_member_commits_what_it_printed(pybroker: Pybroker, servers: str, filled: str) -> None:
+    command = (sys.executable, "-m", "pybroker", "consume", filled, "-g", f"group-{filled}", "--commit", "-b", servers)
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as member:
+        assert member.stdout is not None
+        printed = {member.stdout.readline() for _ in range(8)}
+        member.send_signal(signal.SIGINT)
+    assert (member.returncode, printed) == (130, {b"v%d\n" % number for number in range(8)})
+    assert consumed(pybroker, filled, "-g", f"group-{filled}", "--until", "end") == []
