@@ -53,10 +53,13 @@ def _run(call: Call) -> int:
 def _measured(cluster: AdminCluster, options: argparse.Namespace, partitions: int) -> Latencies:
     """Write the records, in batches that go to the partitions in turn."""
     latencies = Latencies()
-    sent: dict[TopicPartition, deque[float]] = defaultdict(deque)
+    sent: dict[TopicPartition, deque[tuple[float, int]]] = defaultdict(deque)
 
     def written(at: TopicPartition, _: int, count: int) -> None:
-        latencies.add((time.monotonic() - sent[at].popleft()) * 1000, count)
+        sent_s, left = sent[at].popleft()
+        latencies.add((time.monotonic() - sent_s) * 1000, count)
+        if left > count:  # a part of a batch that was too large
+            sent[at].appendleft((sent_s, left - count))
 
     acks = _ACKS[options.acks]
     producer = BatchProducer(
@@ -75,7 +78,7 @@ def _measured(cluster: AdminCluster, options: argparse.Namespace, partitions: in
         pace.wait_for(count)
         at = TopicPartition(options.topic, turn % partitions)
         values = _values(count, options.record_size)
-        sent[at].append(time.monotonic())
+        sent[at].append((time.monotonic(), count))
         producer.send_values(at, values, time.time_ns() // 1_000_000)
         left -= count
         turn += 1

@@ -64,7 +64,7 @@ class Batching:
         for name, value in record.headers:
             size += _HEADER_OVERHEAD + 4 * len(name) + len(value or b"")
         gathered = self._gathered.setdefault(partition, [])
-        if gathered and (self._sizes[partition] + size > self._batch_bytes or len(gathered) == self._most):
+        if gathered and (self._sizes[partition] + size > self._most_bytes() or len(gathered) == self._most):
             self._send(partition)
             self.add(record)  # a record without a key may get another partition now
             return
@@ -94,10 +94,13 @@ class Batching:
 
     def _fitting(self, values: list[bytes]) -> tuple[list[bytes], list[bytes]]:
         """The values of the next batch, at least one, and the rest."""
-        count = len(values)
-        if sum(map(len, values)) + count * _VALUE_OVERHEAD > self._batch_bytes:
+        count, most_bytes = len(values), self._most_bytes()
+        if sum(map(len, values)) + count * _VALUE_OVERHEAD > most_bytes:
             ends = accumulate(len(value) + _VALUE_OVERHEAD for value in values)
-            count = max(1, bisect_right(list(ends), self._batch_bytes))
+            count = max(1, bisect_right(list(ends), most_bytes))
         if self._most is not None:
             count = min(count, self._most)
         return values[:count], values[count:]
+
+    def _most_bytes(self) -> int:
+        return min(self._batch_bytes, self._producer.fitting_bytes or self._batch_bytes)

@@ -8,49 +8,65 @@ import os
 import select
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 
 from ...base.command_parser import FAILED, CommandError
 from ...client.record_json import RecordJsonError, record_from_json
 from ...protocol.records.record import Headers, Record
 
-__all__ = ["LineReader", "csv_reader", "json_reader", "line_reader", "lines_of", "whole_input"]
+__all__ = ["LineReader", "Waiting", "csv_reader", "json_reader", "line_reader", "lines_of", "whole_input"]
 
 LineReader = Callable[[list[bytes]], list[Record]]
+Waiting = Callable[[], AbstractContextManager[None]]
 
 _READ_BYTES = 512 << 10
-_MAX_LINE_BYTES = 100 << 20
+_MAX_LINE_BYTES = 100_000_000
+"""A request with it is smaller than brokers accept by default (socket.request.max.bytes)."""
 _PAUSE_S = 0.005
 
 
-def lines_of(descriptor: int) -> Iterator[list[bytes]]:
-    """Yields lines without their line ends, and an empty list at a pause. Raises CommandError for an endless line."""
-    rest = b""
+def lines_of(descriptor: int, waiting: Waiting = nullcontext) -> Iterator[list[bytes]]:
+    """Yields lines without their line ends, and an empty list at a pause. Raises CommandError for an endless line.
+
+    ``waiting``: a context in which the input is waited for.
+    """
+    rest: list[bytes] = []
+    size = 0
     while True:
-        while not select.select([descriptor], [], [], _PAUSE_S)[0]:
+        with waiting():
+            is_there = select.select([descriptor], [], [], _PAUSE_S)[0]
+        if not is_there:
             yield []
-            select.select([descriptor], [], [])
-        read = os.read(descriptor, _READ_BYTES)
+        with waiting():
+            read = os.read(descriptor, _READ_BYTES)
         if not read:
             break
-        lines = (rest + read).split(b"\n")
-        rest = lines.pop()
-        if len(rest) > _MAX_LINE_BYTES:
-            raise CommandError(f"a line of the input is longer than {_MAX_LINE_BYTES:,} bytes", FAILED)
-        if lines:
+        rest.append(read)
+        size += len(read)
+        if b"\n" in read:
+            lines = b"".join(rest).split(b"\n")
+            rest = [lines.pop()]
+            size = len(rest[0])
             yield lines
-    if rest:
-        yield [rest]
+        elif size > _MAX_LINE_BYTES:
+            raise CommandError(f"a line of the input is longer than {_MAX_LINE_BYTES:,} bytes", FAILED)
+    if size:
+        yield [b"".join(rest)]
 
 
-def whole_input(descriptor: int) -> bytes:
+def whole_input(descriptor: int, waiting: Waiting) -> bytes:
     """All of the input. Raises CommandError when it is too long for a record."""
-    pieces, size = [], 0
-    while read := os.read(descriptor, _READ_BYTES):
+    pieces: list[bytes] = []
+    size = 0
+    while True:
+        with waiting():
+            read = os.read(descriptor, _READ_BYTES)
+        if not read:
+            return b"".join(pieces)
         pieces.append(read)
         size += len(read)
         if size > _MAX_LINE_BYTES:
             raise CommandError(f"the input is longer than {_MAX_LINE_BYTES:,} bytes", FAILED)
-    return b"".join(pieces)
 
 
 def line_reader(key: bytes | None, delimiter: bytes | None, headers: Headers, *, is_tombstone: bool) -> LineReader:

@@ -4,19 +4,21 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 
-from ...base.command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
+from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
 from ...client.producing.batch_producer import ACKS_ALL, BatchProducer
 from ...client.producing.identity import ProducerIdentity
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.records.compression import Codec
 from ...protocol.records.record import Headers, Record
 from ..exit_codes import DONE, NOT_THERE
+from ..gentle_interrupt import GentleInterrupt
 from ..topics.found_topics import named_topics
 from ..verb import Call, Noun, Verb
 from .batching import Batching
-from .inputs import LineReader, csv_reader, json_reader, line_reader, lines_of, whole_input
+from .inputs import LineReader, Waiting, csv_reader, json_reader, line_reader, lines_of, whole_input
+from .refusals import explained
 from .report import Report
 
 __all__ = ["PRODUCE"]
@@ -70,7 +72,7 @@ def _run(call: Call) -> int:
     report = Report(sys.stdout if options.verbose else None, None if options.quiet else sys.stderr)
     with _opened(options.file) as descriptor:
         if options.dry_run:
-            records = sum(len(lines) for lines in _records(options, descriptor, headers))
+            records = sum(len(lines) for lines in _records(options, descriptor, headers, nullcontext))
             call.output.say(f"would write {records:,} records to {options.topic}")
             return DONE
         identity = _identity(call, acks)
@@ -92,13 +94,16 @@ def _run(call: Call) -> int:
         )
         is_done = False
         try:
-            _write(options, descriptor, headers, batching)
-            producer.flush()
+            with GentleInterrupt() as interrupt:
+                try:
+                    _write(options, descriptor, headers, batching, interrupt.waiting)
+                finally:
+                    producer.flush()
             if identity is not None:
                 identity.end(is_commit=True)
             is_done = True
-        except KafkaError as error:
-            raise _explained(error, options.batch) from error
+        except (CommandError, KafkaError, ConnectionError) as error:
+            raise explained(error, call.cluster, options, report.records) from error
         finally:
             report.end()
             if identity is not None and not is_done:
@@ -107,29 +112,34 @@ def _run(call: Call) -> int:
     return DONE
 
 
-def _write(options: argparse.Namespace, descriptor: int, headers: Headers, batching: Batching) -> None:
+def _write(
+    options: argparse.Namespace, descriptor: int, headers: Headers, batching: Batching, waiting: Waiting
+) -> None:
+    """Send all records; also what stands in front of a line that is refused, or was read before Ctrl-C."""
     try:
         if options.input == "lines" and not (headers or options.key or options.key_delimiter or options.tombstone):
-            for lines in lines_of(descriptor):
+            for lines in lines_of(descriptor, waiting):
                 batching.add_values(lines)
             return
-        for records in _records(options, descriptor, headers):
+        for records in _records(options, descriptor, headers, waiting):
             for record in records:
                 batching.add(record)
             if not records:  # the input pauses
                 batching.send_gathered()
-    except KeyboardInterrupt:
+    except (CommandError, KeyboardInterrupt):
         batching.send_gathered()
         raise
     batching.send_gathered()
 
 
-def _records(options: argparse.Namespace, descriptor: int, headers: Headers) -> Iterator[list[Record]]:
+def _records(
+    options: argparse.Namespace, descriptor: int, headers: Headers, waiting: Waiting
+) -> Iterator[list[Record]]:
     key = None if options.key is None else options.key.encode("utf-8", "surrogateescape")
     if options.tombstone and key is not None:
         yield line_reader(None, None, headers, is_tombstone=True)([key])
     elif options.input == "raw":
-        yield line_reader(key, None, headers, is_tombstone=False)([whole_input(descriptor)])
+        yield line_reader(key, None, headers, is_tombstone=False)([whole_input(descriptor, waiting)])
     else:
         read: LineReader
         if options.input == "jsonl":
@@ -140,7 +150,7 @@ def _records(options: argparse.Namespace, descriptor: int, headers: Headers) -> 
             text = options.key_delimiter
             delimiter = None if text is None else text.encode("utf-8", "surrogateescape")
             read = line_reader(key, delimiter, headers, is_tombstone=options.tombstone)
-        yield from map(read, lines_of(descriptor))
+        yield from map(read, lines_of(descriptor, waiting))
 
 
 def _identity(call: Call, acks: int) -> ProducerIdentity | None:
@@ -154,12 +164,6 @@ def _identity(call: Call, acks: int) -> ProducerIdentity | None:
             raise
         call.output.say("no right to a producer id: a record may be written twice if a broker fails")
         return None
-
-
-def _explained(error: KafkaError, batch_bytes: int) -> Exception:
-    if error.code != ErrorCode.MESSAGE_TOO_LARGE:
-        return error
-    return CommandError(f"{error} (MESSAGE_TOO_LARGE); --batch is {batch_bytes}, try a smaller one", FAILED)
 
 
 @contextmanager

@@ -2,22 +2,24 @@
 
 **How.** Up to `MOST_UNDER_WAY` requests wait for their responses at each leader. After an error all responses are
 awaited, and what is not written is sent again, one batch after another. With a producer id the broker knows a batch
-that it has already, so that nothing is written twice.
+that it has already, so that nothing is written twice. A batch that is too large for the broker is sent in halves.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from ...base.printable import printable
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ...protocol.records.batch import iter_batches
 from ...protocol.records.builder import BatchBuilder
 from ...protocol.records.compression import Codec
-from ...protocol.records.record import Record
+from ...protocol.records.record import Record, read_records
 from ..admin_cluster import AdminCluster
 from ..cluster import is_retriable
 from ..connection import Connection
@@ -29,6 +31,9 @@ ACKS_ALL = -1
 MOST_UNDER_WAY = 5
 """Brokers know the last five batches of a producer in a partition."""
 _IS_THERE = (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
+_TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+_SHOWN_BYTES = 20
+_MAX_PLAIN_BYTES = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,10 @@ class _Sent:
 class BatchProducer:
     """`identity` None: without a producer id. `written` is called with partition, first offset (-1: unknown), count.
 
-    Raises KafkaError, ConnectionError when a batch cannot be written within `retry_s`.
+    Raises KafkaError, ConnectionError when a batch cannot be written within `retry_s`. All responses have come then.
+
+    Attributes:
+        fitting_bytes: the size of a batch that is small enough, when a larger one was refused; else None.
     """
 
     def __init__(
@@ -64,6 +72,7 @@ class BatchProducer:
         self._under_way: dict[Connection, deque[_Sent]] = {}
         self._unsettled: list[_Sent] = []
         self._number = 0
+        self.fitting_bytes: int | None = None
 
     def send_values(self, at: TopicPartition, values: list[bytes], timestamp_ms: int) -> None:
         """Send records that have only values."""
@@ -140,13 +149,12 @@ class BatchProducer:
             self._written(sent.at, result.base_offset, sent.records)
             return
         self._unsettled.append(sent)
-        said = result.error_message or error_for(result.error_code)
-        raise error_for(result.error_code, f"{sent.at}: {said}")
+        said = result.error_message or str(error_for(result.error_code))
+        raise error_for(result.error_code, f"{sent.at}: {said.removeprefix(f'{sent.at}: ')}")
 
     def _send_again(self, error: ConnectionError | KafkaError) -> None:
         """Send what is not written again, in order. Raises an error that does not pass."""
-        if not is_retriable(error):
-            raise error
+        fatal = None if _passes(error) else error
         for connection, under_way in self._under_way.items():
             while under_way:
                 try:
@@ -156,11 +164,13 @@ class BatchProducer:
                     under_way.clear()
                 except KafkaError as other:
                     # Batches behind a refused one are refused because of their sequence.
-                    if not is_retriable(other) and other.code != ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-                        raise
+                    if not _passes(other) and other.code != ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                        fatal = fatal or other
             connection.close()
         self._under_way.clear()
         unsettled, self._unsettled = sorted(self._unsettled, key=lambda sent: sent.number), []
+        if fatal is not None:
+            raise fatal
         began = time.monotonic()
         for sent in unsettled:
             self._send_alone(sent, began)
@@ -176,7 +186,50 @@ class BatchProducer:
                 return
             except (ConnectionError, KafkaError) as error:
                 self._unsettled.clear()
+                if isinstance(error, KafkaError) and error.code in _TOO_LARGE:
+                    break
                 if not is_retriable(error) or time.monotonic() - began > self._retry_s:
                     raise
                 self._cluster.forget_leader(sent.at)
             time.sleep(self._cluster.settings.retry_backoff_ms / 1000)
+        for half in self._halves(sent):
+            self._send_alone(half, began)
+
+    def _halves(self, sent: _Sent) -> Iterator[_Sent]:
+        """The records of a batch that is too large, in two. Raises KafkaError for a batch of one record."""
+        (batch,) = iter_batches(memoryview(sent.data))
+        records = list(read_records(batch, _MAX_PLAIN_BYTES))
+        if len(records) == 1:
+            said = f"{sent.at}: {_shown(records[0], len(sent.data))} is too large"
+            raise error_for(ErrorCode.MESSAGE_TOO_LARGE, said)
+        middle = len(records) // 2
+        for part in (records[:middle], records[middle:]):
+            builder = BatchBuilder(
+                base_offset=0,
+                codec=self._codec,
+                producer_id=batch.producer_id,
+                producer_epoch=batch.producer_epoch,
+                base_sequence=part[0].sequence,
+                is_transactional=batch.is_transactional,
+            )
+            for offset, record in enumerate(part):
+                builder.append(offset, record.timestamp_ms, record.key, record.value, record.headers)
+            data = builder.build()
+            self.fitting_bytes = min(self.fitting_bytes or len(data), len(data))
+            yield _Sent(sent.number, sent.at, data, len(part))
+
+
+def _passes(error: ConnectionError | KafkaError) -> bool:
+    """Whether the batch may be written later, or in parts."""
+    return is_retriable(error) or (isinstance(error, KafkaError) and error.code in _TOO_LARGE)
+
+
+def _shown(record: Record, size: int) -> str:
+    """What helps to find a record in the input."""
+    key = "" if record.key is None else f"key {_begin_of(record.key)}, "
+    return f"a record of {size:,} bytes ({key}value {_begin_of(record.value or b'')})"
+
+
+def _begin_of(data: bytes) -> str:
+    more = "…" if len(data) > _SHOWN_BYTES else ""
+    return f"'{printable(data[:_SHOWN_BYTES].decode('utf-8', 'backslashreplace'))}{more}'"

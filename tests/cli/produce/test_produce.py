@@ -1,20 +1,29 @@
 """Tests of ``pybroker produce``; what it wrote is read with ``pybroker consume``."""
 
 import json
+import os
+import re
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pybroker.base.command_parser import CommandError
 from pybroker.base.topic_partition import TopicPartition
+from pybroker.cli.produce import inputs, noun
+from pybroker.client.connection import Connection
 from pybroker.client.record_json import record_to_json
 from pybroker.protocol.records.record import Record
-from support.clients.commands import Pybroker
+from support.clients.commands import Pybroker, run
+from support.processes.broker_process import BrokerProcess
 
 BYTES = st.none() | st.binary(max_size=9) | st.text(max_size=9).map(str.encode)
 NAMES = st.binary(max_size=9).map(lambda name: name.decode("utf-8", "surrogateescape"))
 HEADERS = st.lists(st.tuples(NAMES, BYTES), max_size=3).map(tuple)
 RECORDS = st.lists(st.builds(Record, st.just(0), st.integers(0, 1 << 50), BYTES, BYTES, HEADERS), max_size=30)
+LINES = st.binary(max_size=9).map(lambda line: line.replace(b"\n", b""))
 FORMAT = "%k=%v %K %V %h\n"
 
 
@@ -109,7 +118,6 @@ def test_dry_run_writes_nothing(pybroker: Pybroker, made: str, tmp_path: Path) -
         (("{t}", "--input", "csv"), "a,b,c", 1, "line 1: 3 columns"),
         (("{t}", "--input", "csv"), '"a', 1, "line 1: "),
         (("{t}", "--input", "jsonl"), "5", 1, "line 1: must be an object"),
-        (("{t}",), "x" * 1_100_000, 1, "--batch is 1000000, try a smaller one"),
         (("{t}", "-l", "/nowhere"), "", 2, "--file /nowhere: No such file"),
     ],
 )
@@ -121,3 +129,85 @@ def test_wrong_input_gives_one_line(
     assert (ran.code, ran.out) == (code, "")
     assert reason in ran.err
     assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("--input", "jsonl", "--compression", "lz4"), ("--acks", "1"), ("--transactional-id", "{t}")]
+)
+def test_batches_that_are_too_large_are_written_in_parts(
+    pybroker: Pybroker, topic: str, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    pybroker("topics", "create", topic, "-c", "max.message.bytes=3000")
+    values = [f"{number:05d}" + os.urandom(20).hex() for number in range(1_000)]
+    as_json = "--input" in arguments
+    text = "".join(f'{{"value": "{value}"}}\n' if as_json else f"{value}\n" for value in values)
+    (tmp_path / "input").write_text(text)
+    ran = pybroker("produce", topic, "-l", str(tmp_path / "input"), *(each.format(t=topic) for each in arguments))
+    assert (ran.code, ran.err) == (0, "")
+    assert pybroker("consume", topic, "--until", "end").out.splitlines() == values
+
+
+def test_record_that_is_too_large_is_named_with_its_limit(pybroker: Pybroker, topic: str, tmp_path: Path) -> None:
+    pybroker("topics", "create", topic, "-c", "max.message.bytes=3000")
+    (tmp_path / "input").write_text("small\n" + "big" * 1_000 + "\nsmall\n")
+    ran = pybroker("produce", topic, "-l", str(tmp_path / "input"))
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        f"pybroker: {topic}-0: a record of 3,070 bytes (value 'bigbigbigbigbigbigbi…') is too large (MESSAGE_TOO_LARGE)"
+        f"; max.message.bytes of the topic is 3000 (pybroker configs set topic/{topic} max.message.bytes=BYTES); "
+        "1 record is written\n"
+    )
+    assert pybroker("consume", topic, "--until", "end").out == "small\n"
+
+
+@given(lines=st.lists(LINES, max_size=20), tail=LINES)
+def test_lines_are_split_at_line_feeds_only(lines: list[bytes], tail: bytes) -> None:
+    """A carriage return is a part of the value, as with kcat, and an empty line is an empty value."""
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryFile() as file:
+        patch.setattr(inputs, "_READ_BYTES", 3)
+        file.write(b"".join(line + b"\n" for line in lines) + tail)
+        file.seek(0)
+        read = [line for part in inputs.lines_of(file.fileno()) for line in part]
+    assert read == lines + [tail] * (tail != b"")
+
+
+def test_endless_line_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "_MAX_LINE_BYTES", 100_000)
+    with open("/dev/zero", "rb") as zeros, pytest.raises(CommandError, match="longer than 100,000 bytes"):
+        list(inputs.lines_of(zeros.fileno()))
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_broker_that_dies_costs_no_record_and_doubles_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comes_back: bool
+) -> None:
+    """The broker dies when it has written the second batch, before its response arrives."""
+    monkeypatch.setattr(noun, "_RETRY_S", 0.0)
+    values = [f"{number:05d}" for number in range(5_000)]
+    (tmp_path / "input").write_text("\n".join(values))
+    with BrokerProcess(tmp_path / "broker") as broker:
+        run(broker.bootstrap_servers, "topics", "create", "t")
+        receive, seen = Connection.receive, 0
+
+        def dying(connection: Connection) -> Any:
+            nonlocal seen
+            seen += 1
+            if seen == 2:
+                broker.kill()
+                if comes_back:
+                    broker.start()
+            return receive(connection)
+
+        monkeypatch.setattr(Connection, "receive", dying)
+        arguments = ("-l", str(tmp_path / "input"), "--batch", "3000", "--timeout", "20" if comes_back else "0.5")
+        ran = run(broker.bootstrap_servers, "produce", "t", *arguments)
+        monkeypatch.undo()
+        if not comes_back:
+            assert (ran.code, ran.out) == (1, "")
+            assert re.search(r"; \d+ records are written, perhaps more\n$", ran.err)
+            assert ran.err.count("\n") == 1
+            broker.start()
+        assert (ran.code == 0) is comes_back
+        found = run(broker.bootstrap_servers, "consume", "t", "--until", "end").out.splitlines()
+    assert found == (values if comes_back else values[: len(found)])
+    assert len(found) >= 142

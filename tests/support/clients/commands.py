@@ -29,10 +29,11 @@ Pybroker = Callable[..., Ran]
 
 def run(servers: str, *arguments: str) -> Ran:
     """Run a command against the brokers at ``servers``."""
-    out, err = io.StringIO(), io.StringIO()
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = main([*arguments, "-b", servers])
-    return Ran(code, out.getvalue(), err.getvalue())
+    out.seek(0)
+    return Ran(code, out.read(), err.getvalue())
 
 
 def checked_json(servers: str, shape: type, *arguments: str) -> list[dict[str, Any]]:
