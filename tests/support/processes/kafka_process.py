@@ -1,4 +1,4 @@
-"""Apache Kafka 3.9.1 with its ZooKeeper as processes of this machine: the reference for tests and benchmarks."""
+"""Apache Kafka with its ZooKeeper as processes of this machine: the reference for tests and benchmarks."""
 
 import os
 import subprocess
@@ -22,14 +22,21 @@ log4j.appender.stdout.layout.ConversionPattern=[%d] %p %m (%c)%n
 
 class JavaProcess:
     """A Java program. `ready`: the text in its output when it is ready, if there is one. `command_prefix`: a command
-    that runs the rest of its arguments.
+    that runs the rest of its arguments. `libs`: the folder of its jars; None: those of Kafka 3.9.1.
     """
 
-    def __init__(self, directory: Path, ready: str | None = None, command_prefix: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        ready: str | None = None,
+        command_prefix: tuple[str, ...] = (),
+        libs: Path | None = None,
+    ) -> None:
         self.directory = directory
         self.lines: list[str] = []
         self._ready_text = ready
         self._command_prefix = command_prefix
+        self._libs = libs
         self._ready = threading.Event()
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
@@ -45,7 +52,7 @@ class JavaProcess:
         self, main_class: str, *arguments: str, heap: str = "512m", options: tuple[str, ...] = QUICK_TO_START
     ) -> None:
         log4j = f"-Dlog4j.configuration=file:{self.directory / 'log4j.properties'}"
-        command = java_command(main_class, *arguments, heap=heap, properties=(log4j,), options=options)
+        command = java_command(main_class, *arguments, heap=heap, properties=(log4j,), options=options, libs=self._libs)
         self._ready.clear()
         self._process = subprocess.Popen(
             [*self._command_prefix, *command],
@@ -101,8 +108,9 @@ class ZooKeeperProcess(JavaProcess):
         directory: Path,
         settings: Mapping[str, str] | None = None,
         jvm_options: tuple[str, ...] = QUICK_TO_START,
+        libs: Path | None = None,
     ) -> None:
-        super().__init__(directory)
+        super().__init__(directory, libs=libs)
         self.port = free_port()
         self._settings = dict(settings or {})
         self._jvm_options = jvm_options
@@ -147,8 +155,9 @@ class KafkaProcess(JavaProcess):
         heap: str = "512m",
         jvm_options: tuple[str, ...] = QUICK_TO_START,
         command_prefix: tuple[str, ...] = (),
+        libs: Path | None = None,
     ) -> None:
-        super().__init__(directory, "started (kafka.server.KafkaServer)", command_prefix)
+        super().__init__(directory, "started (kafka.server.KafkaServer)", command_prefix, libs)
         self.port = free_port()
         self._heap = heap
         self._jvm_options = jvm_options
