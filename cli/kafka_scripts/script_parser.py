@@ -6,11 +6,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
-__all__ = ["VERSION", "ScriptParser", "UsageError"]
+__all__ = ["VERSION", "ScriptParser", "UsageError", "check_required", "check_together", "check_without", "is_given"]
 
 VERSION = "3.9.1"
 """The version of Apache Kafka whose scripts these are like."""
 _NO_VALUE = re.compile(r"argument --([\w-]+): expected (?:one|at least one) argument")
+_WRONG_VALUE = re.compile(r"argument --([\w-]+): invalid \S+ value: (.*)", re.DOTALL)
 
 
 class UsageError(Exception):
@@ -26,8 +27,11 @@ class ScriptParser(argparse.ArgumentParser):
         self.add_argument("--version", action="store_true", help="Display Kafka version.")
 
     def error(self, message: str) -> NoReturn:
-        missing = _NO_VALUE.match(message)
-        raise UsageError(f"Option {missing[1]} requires an argument" if missing else message)
+        if missing := _NO_VALUE.match(message):
+            raise UsageError(f"Option {missing[1]} requires an argument")
+        if wrong := _WRONG_VALUE.match(message):
+            raise UsageError(f"Cannot parse argument {wrong[2]} of option {wrong[1]}")
+        raise UsageError(message)
 
     def parsed(self, arguments: Sequence[str], *, may_be_empty: bool = False) -> argparse.Namespace | None:
         """The options. None after the version was printed. Raises UsageError, also when help is wanted."""
@@ -57,6 +61,21 @@ def check_required(options: argparse.Namespace, names: Iterable[str]) -> None:
 
 def check_together(options: argparse.Namespace, action: str, forbidden: Iterable[str]) -> None:
     """Raises UsageError for an option that the action does not take."""
-    for name in forbidden:
-        if getattr(options, name.replace("-", "_")) not in (None, False, []):
-            raise UsageError(f'Option "[{name}]" can\'t be used with option "[{action}]"')
+    for name in _given(options, forbidden):
+        raise UsageError(f'Option "[{name}]" can\'t be used with option "[{action}]"')
+
+
+def check_without(options: argparse.Namespace, option: str, forbidden: Iterable[str]) -> None:
+    """As `check_together`; Kafka's scripts other than ``kafka-topics`` name the options in this order."""
+    for name in _given(options, forbidden):
+        raise UsageError(f'Option "[{option}]" can\'t be used with option "[{name}]"')
+
+
+def _given(options: argparse.Namespace, names: Iterable[str]) -> list[str]:
+    return [name for name in names if is_given(options, name)]
+
+
+def is_given(options: argparse.Namespace, name: str) -> bool:
+    """Whether the option is there, also when its value is 0."""
+    value = getattr(options, name.replace("-", "_"))
+    return value is not None and value is not False and value != []

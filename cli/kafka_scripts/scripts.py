@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 __all__ = ["SCRIPTS"]
 
 
-def _topics(arguments: Sequence[str]) -> int:
-    from .topic_command import topic_command
+def _acls(arguments: Sequence[str]) -> int:
+    from .acl_command import acl_command
 
-    return topic_command(arguments)
+    return acl_command(arguments)
 
 
 def _broker_api_versions(arguments: Sequence[str]) -> int:
@@ -46,19 +46,47 @@ def _consumer_groups(arguments: Sequence[str]) -> int:
     return consumer_groups_command(arguments)
 
 
+def _delete_records(arguments: Sequence[str]) -> int:
+    from .delete_records_command import delete_records_command
+
+    return delete_records_command(arguments)
+
+
 def _get_offsets(arguments: Sequence[str]) -> int:
     from .get_offsets_command import get_offsets_command
 
     return get_offsets_command(arguments)
 
 
+def _leader_election(arguments: Sequence[str]) -> int:
+    from .leader_election_command import leader_election_command
+
+    return leader_election_command(arguments)
+
+
+def _log_dirs(arguments: Sequence[str]) -> int:
+    from .log_dirs_command import log_dirs_command
+
+    return log_dirs_command(arguments)
+
+
+def _topics(arguments: Sequence[str]) -> int:
+    from .topic_command import topic_command
+
+    return topic_command(arguments)
+
+
 SCRIPTS: Mapping[str, Callable[[Sequence[str]], int]] = {
+    "kafka-acls": _acls,
     "kafka-broker-api-versions": _broker_api_versions,
     "kafka-configs": _configs,
     "kafka-console-consumer": _console_consumer,
     "kafka-console-producer": _console_producer,
     "kafka-consumer-groups": _consumer_groups,
+    "kafka-delete-records": _delete_records,
     "kafka-get-offsets": _get_offsets,
+    "kafka-leader-election": _leader_election,
+    "kafka-log-dirs": _log_dirs,
     "kafka-topics": _topics,
 }
 """Each takes the arguments after its name and returns the exit code."""

@@ -1,0 +1,28 @@
+"""Errors in the words of Kafka's Java classes, which its scripts print."""
+
+from ...protocol.errors import ErrorCode, error_for
+
+__all__ = ["check_code", "in_java_words", "java_name"]
+
+_PACKAGE = "org.apache.kafka.common.errors."
+_TEXTS = {
+    ErrorCode.OFFSET_OUT_OF_RANGE: (
+        "The requested offset is not within the range of offsets maintained by the server."
+    ),
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+}
+
+
+def check_code(code: int, message: str | None) -> None:
+    """Raises KafkaError in Java's words for a code other than 0."""
+    if code:
+        raise error_for(code, in_java_words(code, message))
+
+
+def in_java_words(code: int, message: str | None) -> str:
+    """The class and the message of the exception, as Java prints it."""
+    return f"{java_name(code)}: {message or _TEXTS.get(ErrorCode(code)) or error_for(code)}"
+
+
+def java_name(code: int) -> str:
+    return _PACKAGE + type(error_for(code)).__name__.removesuffix("Error") + "Exception"
