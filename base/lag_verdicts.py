@@ -4,7 +4,7 @@ Differences from Burrow: a group is not "stopped" for a partition that has only 
 less is "catching up" instead of "ok".
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import IntEnum
 from operator import sub
 
@@ -55,7 +55,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return max(verdicts, default=Verdict.OK)
 
 
-def trend(offsets: Sequence[int], ends: Sequence[int], times_ms: Sequence[int]) -> tuple[Verdict, float | None]:
+def trend(offsets: list[int], ends: list[int], times_ms: list[int]) -> tuple[Verdict, float | None]:
     """The verdict that the commits alone give, and by how many records a second the lag became less, None: it did not.
 
     ``ends``: where the partition ended at the time of each commit, or `UNKNOWN_END`.
@@ -78,12 +78,12 @@ def trend(offsets: Sequence[int], ends: Sequence[int], times_ms: Sequence[int]) 
     return Verdict.CATCHING_UP if lags[-1] < lags[0] else Verdict.OK, gain
 
 
-def _is_rising(numbers: Sequence[int]) -> bool:
+def _is_rising(numbers: list[int]) -> bool:
     """Whether no number is less than the one before it."""
-    return list(numbers) == sorted(numbers)
+    return numbers == sorted(numbers)
 
 
-def _gain_per_s(times_ms: Sequence[int], lags: list[int]) -> float | None:
+def _gain_per_s(times_ms: list[int], lags: list[int]) -> float | None:
     if len(lags) < _MIN_COMMITS or lags[0] <= lags[-1]:
         return None
     elapsed_s = (times_ms[-1] - times_ms[0]) / 1000

@@ -1,16 +1,17 @@
 """The trend of the last commits of a partition, remembered until the next commit."""
 
-from ...base.lag_verdicts import Verdict, trend
-from ..coordinator.group.commit_history import CommitHistory
+from ...base.lag_verdicts import trend
+from ..coordinator.group.commit_history import CommitHistory, Trend
 
 __all__ = ["trend_of"]
 
 
-def trend_of(history: CommitHistory) -> tuple[Verdict, float | None]:
-    """The verdict that the commits alone give, and by how many records a second the lag became less, None: it did not.
-
-    The result is kept in the history until its next commit.
-    """
-    if history.trend is None:
-        history.trend = trend(history.offsets.tolist(), history.ends.tolist(), history.times_ms)
-    return history.trend
+def trend_of(history: CommitHistory) -> Trend:
+    """What the commits alone tell; there is at least one. The result is kept in the history until its next commit."""
+    found = history.trend
+    if found is None:
+        times_ms, offsets, ends = history.columns()
+        last_ms = times_ms[-1]
+        window_s = (last_ms - times_ms[0]) / 1000
+        found = history.trend = (*trend(offsets, ends, times_ms), last_ms / 1000, window_s)
+    return found

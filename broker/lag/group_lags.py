@@ -100,11 +100,14 @@ class GroupLags:
     def steps(self, group: Group) -> Iterator[GroupLag | None]:
         """Compute the lag of a group: None after every few partitions, the result last."""
         found: list[PartitionLag] = []
-        of_partition = self.of_partition
-        for number, (topic_partition, record) in enumerate(list(group.offsets.committed.items()), 1):
-            found.append(of_partition(group, topic_partition, record))
-            if not number % _PARTITIONS_IN_A_STEP:
+        lag_of = self._lag_of
+        committed = list(group.offsets.committed.items())
+        for first in range(0, len(committed), _PARTITIONS_IN_A_STEP):
+            if first:
                 yield None
+            now_s, now_ms = self._now_s(), self._clock_ms()
+            some = committed[first : first + _PARTITIONS_IN_A_STEP]
+            found += [lag_of(group, topic_partition, record, now_s, now_ms) for topic_partition, record in some]
         yield GroupLag(group.group_id, found)
 
     async def settled(self) -> None:
@@ -113,6 +116,11 @@ class GroupLags:
 
     def of_partition(self, group: Group, topic_partition: TopicPartition, record: CommitRecord) -> PartitionLag:
         """The lag of one committed offset."""
+        return self._lag_of(group, topic_partition, record, self._now_s(), self._clock_ms())
+
+    def _lag_of(
+        self, group: Group, topic_partition: TopicPartition, record: CommitRecord, now_s: float, now_ms: int
+    ) -> PartitionLag:
         committed = record.value.offset
         place = self._ends.of(topic_partition)
         if place is None:
@@ -124,22 +132,20 @@ class GroupLags:
         if lag <= 0:
             is_lost = is_lost or (log is not None and committed > log.log_end_offset)
             return PartitionLag(topic_partition, committed, start, end, 0, 0.0, is_lost, Verdict.OK, 0.0)
-        now_s = self._now_s()
         unread_s: float | None = None
         if log is not None:
-            unread_s = self._times.seconds(topic_partition, log, first, end)
+            unread_s = self._times.seconds(topic_partition, log, first, end, now_ms)
         elif ring is not None:
             written_ms = ring.written_ms(first)
             unread_s = None if written_ms is None else max(now_s - written_ms / 1000, 0.0)
         histories = group.offsets.histories
         history = None if histories is None else histories.of(topic_partition)
         if history is None:  # the last commit was read from the log
-            silent_s = max(self._clock_ms() - record.value.commit_timestamp_ms, 0) / 1000
+            silent_s = max(now_ms - record.value.commit_timestamp_ms, 0) / 1000
             verdict = judge(Verdict.OK, lag, silent_s, unread_s, 0.0)
             return PartitionLag(topic_partition, committed, start, end, lag, unread_s, is_lost, verdict, None)
-        trend, gain_per_s = history.trend or trend_of(history)
-        silent_s = now_s - history.last_ms / 1000
-        verdict = judge(trend, lag, silent_s, unread_s, history.window_s)
+        trend, gain_per_s, last_s, window_s = history.trend or trend_of(history)
+        verdict = judge(trend, lag, now_s - last_s, unread_s, window_s)
         catch_up_s = None if gain_per_s is None or verdict is Verdict.STOPPED else lag / gain_per_s
         return PartitionLag(topic_partition, committed, start, end, lag, unread_s, is_lost, verdict, catch_up_s)
 

@@ -87,9 +87,8 @@ class UnreadTimes:
         self._reading: asyncio.Task[None] | None = None
         self._is_closed = False
 
-    def seconds(self, topic_partition: TopicPartition, log: Log, offset: int, end: int) -> float | None:
+    def seconds(self, topic_partition: TopicPartition, log: Log, offset: int, end: int, now_ms: int) -> float | None:
         """The age of the first record in [``offset``, ``end``); 0 when there is none, None while it is unknown."""
-        now_ms = self._clock_ms()
         times = self._times.get(topic_partition)
         written = None
         if times is not None and times.segments is log.view.segments:

@@ -24,8 +24,10 @@ _FIELDS = 3
 _MIN_DISTANCE_MS = 1_000
 _HISTORY_BYTES = 500
 
-Trend = tuple[Any, float | None]
-"""A conclusion of the reader: its verdict, and by how many records a second the lag becomes less."""
+Trend = tuple[Any, float | None, float, float]
+"""What the reader concluded from the commits: its verdict, and by how many records a second the lag becomes less.
+
+Then, in seconds, the time of the last commit, and the time between the oldest commit that is kept and the last one."""
 
 
 class CommitHistory:
@@ -48,28 +50,10 @@ class CommitHistory:
             del entries[:_FIELDS]
         entries.extend((at_ms, offset, end))
 
-    @property
-    def last_ms(self) -> int:
-        """The time of the last commit."""
-        return self._entries[-_FIELDS]
-
-    @property
-    def window_s(self) -> float:
-        """The time between the oldest commit that is kept and the last one."""
-        entries = self._entries
-        return (entries[-_FIELDS] - entries[0]) / 1000
-
-    @property
-    def times_ms(self) -> array[int]:
-        return self._entries[::_FIELDS]
-
-    @property
-    def offsets(self) -> array[int]:
-        return self._entries[1::_FIELDS]
-
-    @property
-    def ends(self) -> array[int]:
-        return self._entries[2::_FIELDS]
+    def columns(self) -> tuple[list[int], list[int], list[int]]:
+        """The times in milliseconds, the offsets, and the ends."""
+        entries = self._entries.tolist()
+        return entries[::_FIELDS], entries[1::_FIELDS], entries[2::_FIELDS]
 
 
 class CommitClock:

@@ -172,7 +172,7 @@ class LagMachine(RuleBasedStateMachine):
         left = [record.offset for record in records_of(log) if record.offset in self.records]
         start = log.log_start_offset
         for first in range(start, end, 1 + (end - start) // 40):  # a group may have committed any offset
-            seconds = self.times.seconds(TP, log, first, end)
+            seconds = self.times.seconds(TP, log, first, end, self.now_ms)
             place = bisect_left(left, first)
             unread = left[place] if place < len(left) else end
             if unread >= end:
@@ -203,7 +203,7 @@ def log_with(root: Path, *timestamps_ms: int, **fields: Any) -> Log:
 
 
 def age_of(log: Log, offset: int, now_ms: int) -> float | None:
-    return UnreadTimes(lambda: now_ms, lambda: 0.0, at_once).seconds(TP, log, offset, log.log_end_offset)
+    return UnreadTimes(lambda: now_ms, lambda: 0.0, at_once).seconds(TP, log, offset, log.log_end_offset, now_ms)
 
 
 @pytest.mark.parametrize("timestamp_ms", [-1, NOW_MS + HOUR_MS])
@@ -235,11 +235,11 @@ async def test_cold_pages_are_read_by_a_worker_and_the_lag_is_unknown_until_then
     monkeypatch.setattr(File, "read_cached_at", cold)
     times = UnreadTimes(lambda: NOW_MS, lambda: 0.0, in_worker)
 
-    assert times.seconds(TP, log, 0, 2) is None
-    assert times.seconds(TP, log, 1, 2) is None
+    assert times.seconds(TP, log, 0, 2, NOW_MS) is None
+    assert times.seconds(TP, log, 1, 2, NOW_MS) is None
     await times.settled()
 
-    assert (times.seconds(TP, log, 0, 2), times.seconds(TP, log, 1, 2)) == (3, 2)
+    assert (times.seconds(TP, log, 0, 2, NOW_MS), times.seconds(TP, log, 1, 2, NOW_MS)) == (3, 2)
     assert workers == [1]
 
 
@@ -263,15 +263,15 @@ def test_only_offsets_that_moved_are_looked_up_again(tmp_path: Path, monkeypatch
     clock = [0.0]
     times = UnreadTimes(lambda: NOW_MS, lambda: clock[0], at_once)
     for _ in range(3):
-        assert times.seconds(TP, log, 0, 2) == 3
+        assert times.seconds(TP, log, 0, 2, NOW_MS) == 3
     assert len(reads) == 1
-    times.seconds(TP, log, 1, 2)
+    times.seconds(TP, log, 1, 2, NOW_MS)
     assert len(reads) == 2
     for _ in range(5):  # an offset that is asked for stays known; one that is not is forgotten
         clock[0] += 61
-        times.seconds(TP, log, 1, 2)
+        times.seconds(TP, log, 1, 2, NOW_MS)
         append_as_leader(log, batch_of(b"v"), 0, NOW_MS)
-        times.seconds(TP, log, log.log_end_offset - 1, log.log_end_offset)
+        times.seconds(TP, log, log.log_end_offset - 1, log.log_end_offset, NOW_MS)
     assert len(reads) == 7
-    times.seconds(TP, log, 0, 2)
+    times.seconds(TP, log, 0, 2, NOW_MS)
     assert len(reads) == 8
