@@ -195,6 +195,11 @@ class EncodedResponse:
 
     __slots__ = ()
 
+    @property
+    def errors(self) -> Mapping[int, int] | None:
+        """How often each error code is in the response, with NONE; None when there is NONE once."""
+        return None
+
     def encode_body(self, throttle_time_ms: int) -> bytes:
         """The response without its header."""
         raise NotImplementedError

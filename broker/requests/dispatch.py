@@ -82,7 +82,7 @@ class Route:
         self.errors: dict[int, int] = {}
         """How often each error code was in a response, without those of ``encoded_responses``."""
         self.encoded_responses = 0
-        """Responses that the handler encoded itself, which it does for those without an error only."""
+        """Responses that the handler encoded itself, with the code NONE once."""
         self.error_places = error_places(spec.response_type())
         self.codec: RequestCodec | None = None
         served_by: object = handler
@@ -245,8 +245,13 @@ class Dispatcher:
         else:
             header = FLEXIBLE_RESPONSE_HEADER.pack(request.correlation_id, 0)
         if isinstance(response, EncodedResponse):
-            route.encoded_responses += 1
-            return [header + response.encode_body(request.throttle_time_ms)]
+            body = response.encode_body(request.throttle_time_ms)
+            if response.errors is None:
+                route.encoded_responses += 1
+            elif self.counts_errors:
+                for code, count in response.errors.items():
+                    route.errors[code] = route.errors.get(code, 0) + count
+            return [header + body]
         if route.codec is not None and isinstance(message, route.request_type):
             route.codec.learn(request, message, response)
         if self.counts_errors:

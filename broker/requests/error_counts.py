@@ -19,9 +19,15 @@ class ErrorPlaces(NamedTuple):
     lists: tuple[tuple[str, "ErrorPlaces"], ...]
 
 
+_places_of: dict[type[Message], ErrorPlaces] = {}
+
+
 def error_places(response_type: type[Message]) -> ErrorPlaces:
     """The places of error codes in responses of a type."""
-    return _places(response_type.SCHEMA.fields)
+    found = _places_of.get(response_type)
+    if found is None:
+        found = _places_of[response_type] = _places(response_type.SCHEMA.fields)
+    return found
 
 
 def _places(fields: Sequence[FieldSchema]) -> ErrorPlaces:

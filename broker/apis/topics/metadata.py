@@ -7,6 +7,7 @@ offline replicas · v6 LISTENER_NOT_FOUND · v7 leader epochs (KIP-320) · v8 au
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Set
+from dataclasses import replace
 from uuid import UUID
 
 from ....base.acls import AclOperation, AclResourceType
@@ -30,10 +31,14 @@ from ...metadata.metadata_cache import MetadataCache
 from ...requests.authorized_operations import NOT_ASKED
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
+from ...requests.encoded_in_turns import EncodedInTurns
 from ...requests.throttling import Throttling
 
 __all__ = ["Metadata"]
 
+
+_WITH_CLUSTER_OPERATIONS = range(8, 11)
+"""The versions that have the operations of the cluster behind the topics, in four bytes."""
 
 CreateTopics = Callable[[Iterable[str], Permit], Awaitable[dict[str, CreationResult]]]
 
@@ -57,7 +62,7 @@ class Metadata:
 
     def __call__(
         self, context: RequestContext, request: MetadataRequest
-    ) -> MetadataResponse | Awaitable[MetadataResponse]:
+    ) -> MetadataResponse | Awaitable[MetadataResponse | EncodedInTurns[MetadataResponseTopic]]:
         """Answers at once, unless it creates a topic, or all of many topics are wanted."""
         _check(context, request)
         asks_for_all = request.topics is None or (context.api_version == 0 and not request.topics)
@@ -85,14 +90,23 @@ class Metadata:
         failed |= {name: _failed_topic(name, _why_missing(name)) for name in missing}
         return self._by_name(context, request, names, failed)
 
-    async def _permitted(self, context: RequestContext, request: MetadataRequest, names: list[str]) -> MetadataResponse:
+    async def _permitted(
+        self, context: RequestContext, request: MetadataRequest, names: list[str]
+    ) -> EncodedInTurns[MetadataResponseTopic]:
         """The topics of ``names`` that the client may describe. Topics may be deleted meanwhile."""
-        topics = [
-            self._topic(context, name)
-            async for name in with_yields(names)
-            if _may_describe(context, name) and self._cache.has_topic(name)
-        ]
-        return self._response(context, request, topics)
+        around = self._response(context, request, [])
+
+        def message(throttle_time_ms: int, topics: list[MetadataResponseTopic]) -> MetadataResponse:
+            return replace(around, throttle_time_ms=throttle_time_ms, topics=topics)
+
+        has_operations = context.api_version in _WITH_CLUSTER_OPERATIONS
+        response = EncodedInTurns(message, context.api_version, bytes_behind=4 if has_operations else 0)
+        async for name in with_yields(names):
+            if _may_describe(context, name) and self._cache.has_topic(name):
+                topic = self._topic(context, name)
+                self._add_operations(context, request, [topic])
+                await response.add(topic, 1 + len(topic.partitions))
+        return response
 
     def _may_not_create(self, context: RequestContext, names: list[str]) -> Set[str]:
         if context.may_on_cluster(AclOperation.CREATE, is_quiet=True):
@@ -124,12 +138,9 @@ class Metadata:
     def _response(
         self, context: RequestContext, request: MetadataRequest, topics: list[MetadataResponseTopic]
     ) -> MetadataResponse:
-        version = context.api_version
-        if version >= 8 and request.include_topic_authorized_operations:
-            for topic in topics:
-                if topic.name is not None and topic.error_code != TOPIC_DENIED:
-                    topic.topic_authorized_operations = context.operation_bits(AclResourceType.TOPIC, topic.name)
-        asks_for_cluster = 8 <= version <= 10 and request.include_cluster_authorized_operations
+        self._add_operations(context, request, topics)
+        has_operations = context.api_version in _WITH_CLUSTER_OPERATIONS
+        asks_for_cluster = has_operations and request.include_cluster_authorized_operations
         return MetadataResponse(
             brokers=[
                 MetadataResponseBroker(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
@@ -140,6 +151,14 @@ class Metadata:
             topics=topics,
             cluster_authorized_operations=context.cluster_operation_bits() if asks_for_cluster else NOT_ASKED,
         )
+
+    def _add_operations(
+        self, context: RequestContext, request: MetadataRequest, topics: list[MetadataResponseTopic]
+    ) -> None:
+        if context.api_version >= 8 and request.include_topic_authorized_operations:
+            for topic in topics:
+                if topic.name is not None and topic.error_code != TOPIC_DENIED:
+                    topic.topic_authorized_operations = context.operation_bits(AclResourceType.TOPIC, topic.name)
 
     def _topic_by_id(self, context: RequestContext, topic_id: UUID) -> MetadataResponseTopic:
         name = self._cache.topic_name(topic_id)

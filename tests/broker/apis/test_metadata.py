@@ -11,6 +11,8 @@ from pybroker.base.acls import AclOperation
 from pybroker.broker.apis.topics.metadata import Metadata
 from pybroker.broker.metadata.advertised_address import AdvertisedAddresses
 from pybroker.broker.metadata.metadata_cache import MetadataCache
+from pybroker.broker.requests.encoded_in_turns import EncodedInTurns
+from pybroker.broker.requests.error_counts import count_errors, error_places
 from pybroker.controller.topics.topic_admin import NewTopic
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError
@@ -100,22 +102,36 @@ def ask(
     return answer
 
 
+@pytest.mark.parametrize("version", range(13))
 @pytest.mark.parametrize("authorizer", [None, RecordingAuthorizer({topic(AclOperation.DESCRIBE, "t7", is_quiet=True)})])
 async def test_all_of_many_topics_are_told_with_turns_for_other_tasks_between(
-    authorizer: RecordingAuthorizer | None,
+    authorizer: RecordingAuthorizer | None, version: int
 ) -> None:
     cache = cluster()
     partitions = [UpdateMetadataPartitionState(leader=1, isr=[1], replicas=[1])]
     states = [UpdateMetadataTopicState(topic_name=f"t{n}", partition_states=partitions) for n in range(300)]
     cache.update(UpdateMetadataRequest(controller_id=2, topic_states=states))
-    asked = context(9, reached("h", "FIRST"))
+    asked = context(version, reached("h", "FIRST"))
     asked.authorizer = authorizer
-    answer = handler(cache)(asked, MetadataRequest(topics=None))
+    request = MetadataRequest(topics=None if version else [], include_topic_authorized_operations=version >= 8)
+    answer = handler(cache)(asked, request)
     assert not isinstance(answer, MetadataResponse)
     work = asyncio.ensure_future(answer)
-    assert await turns_during(asyncio.wait_for(work, None)) >= 3
-    names = {each.name for each in work.result().topics}
+    assert await turns_during(asyncio.wait_for(work, None)) >= 6
+    response = work.result()
+    assert isinstance(response, EncodedInTurns)
+    told = decode(MetadataResponse, response.encode_body(7), version)
+    names = [str(each.name) for each in told.topics]
     assert ("t7" in names, "t8" in names, len(names)) == (authorizer is None, True, 301 + (authorizer is None))
+    few = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
+    few.include_topic_authorized_operations = version >= 8
+    at_once = handler(cache)(asked, few)
+    assert isinstance(at_once, MetadataResponse)
+    at_once.throttle_time_ms = 7
+    assert encode(at_once, version) == response.encode_body(7)
+    counted: dict[int, int] = {}
+    count_errors(error_places(MetadataResponse), at_once, counted)
+    assert response.errors == counted
 
 
 def codes(answer: MetadataResponse) -> list[tuple[str | None, int]]:
