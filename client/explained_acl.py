@@ -23,7 +23,7 @@ __all__ = ["Acls", "HiddenSettings", "acls_in", "acls_request", "explained_by", 
 
 _SUPER_USERS = "super.users"
 _ALLOW_EVERYONE = "allow.everyone.if.no.acl.found"
-_SOURCE = Source(api=API_VERSION, broker_id=None, time_ms=0)
+_SOURCE = Source(api=API_VERSION, broker_id=None, cluster_id=None, time_ms=0)
 
 Acls = dict[ResourcePattern, frozenset[AclEntry]]
 

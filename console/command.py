@@ -21,6 +21,7 @@ from ..client.client_settings import ClientSettings, take_client_settings
 from ..client.given_options import GivenOptions, OptionError
 from ..config.config_error import ConfigError
 from ..config.properties import read_properties
+from .cluster_views.token_file import TokenFile, TokenFileError
 from .records.masking import MaskError, Masks
 from .settings import ConsoleSettings
 
@@ -129,8 +130,8 @@ def console_settings(options: argparse.Namespace) -> ConsoleSettings:
         if client.security.tls is not None:
             client.security.tls.context()  # raises OptionError now, not at each request, if a file cannot be read
         Masks(tuple(options.mask))
-        token = None if options.v1_token_file is None else _first_token(options.v1_token_file)
-    except (OptionError, ConfigError, MaskError) as error:
+        token = None if options.v1_token_file is None else TokenFile(options.v1_token_file)
+    except (OptionError, ConfigError, MaskError, TokenFileError) as error:
         raise _Refused(str(error)) from None
     for url in [*options.v1, *([options.url] if options.url else [])]:
         if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
@@ -149,19 +150,6 @@ def console_settings(options: argparse.Namespace) -> ConsoleSettings:
         v1_token=token,
         v1_ca_file=options.v1_ca,
     )
-
-
-def _first_token(path: Path) -> str:
-    """The first line that is not empty, because the broker's own file may hold an old and a new token."""
-    try:
-        lines = path.read_text(encoding="ascii").split()
-    except UnicodeDecodeError:
-        raise _Refused(f"--v1-token-file {path}: a token has ASCII characters only") from None
-    except OSError as error:
-        raise _Refused(f"--v1-token-file {path}: {error.strerror}") from None
-    if not lines:
-        raise _Refused(f"--v1-token-file {path}: there is no token in it")
-    return lines[0]
 
 
 def _check_pem(option: str, file: str | None, load: Callable[[str], object]) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ..protocol.errors import KafkaError
 from .cli_lines import CliLines
 from .cluster_views.v1_client import V1Client
 from .cluster_views.v1_lists import V1Lists
@@ -57,6 +58,8 @@ class Console:
                 raise HttpProblem(401, "log in first")
             if writes and not self.settings.allow_writes:
                 raise HttpProblem(403, "the console is read-only; start it with --allow-writes")
+            if self.v1.wants_cluster_id:
+                await self._tell_cluster_id(session)
             try:
                 return await handler(request, session)
             finally:
@@ -68,6 +71,11 @@ class Console:
     def session_of(self, request: Request) -> Session | None:
         """The session of a request, by its cookie."""
         return self.sessions.find(request.cookies.get(COOKIE))
+
+    async def _tell_cluster_id(self, session: Session) -> None:
+        """Tell `v1` which cluster Kafka's protocol shows. If no broker answers, the next request tries again."""
+        with suppress(OSError, KafkaError):
+            self.v1.set_cluster_id((await session.cluster.metadata([])).cluster_id)
 
     def check_records_shown(self) -> None:
         """Raises HttpProblem with --hide-records."""
@@ -91,6 +99,7 @@ class Console:
         return {
             "api": 1,
             "broker_id": None,
+            "cluster_id": self.v1.cluster_id,
             "time_ms": time.time_ns() // 1_000_000,
             "kind": "v1" if brokers else "kafka",
             "brokers": brokers,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..client.client_settings import ClientSettings
+from .cluster_views.token_file import TokenFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +24,7 @@ class ConsoleSettings:
     url: str | None = None
     is_https: bool = False
     v1_urls: tuple[str, ...] = ()
-    v1_token: str | None = None
+    v1_token: TokenFile | None = None
     v1_ca_file: str | None = None
 
     @property

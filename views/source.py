@@ -14,4 +14,5 @@ class Source:
 
     api: Annotated[int, "version of the shapes; it rises when a field changes its meaning or is removed"]
     broker_id: Annotated[int | None, "null when the document was put together from several brokers"]
+    cluster_id: Annotated[str | None, "null when the document was not made by a broker"]
     time_ms: int

@@ -8,4 +8,7 @@ __all__ = ["source_of"]
 
 def source_of(state: KnownState) -> Source:
     """Return this broker and the time now."""
-    return Source(api=API_VERSION, broker_id=state.broker_id, time_ms=state.clock_ms())
+    identity = state.parts.metadata.identity
+    return Source(
+        api=API_VERSION, broker_id=identity.broker_id, cluster_id=identity.cluster_id, time_ms=state.clock_ms()
+    )

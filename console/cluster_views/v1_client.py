@@ -1,7 +1,7 @@
 """Asks pybrokers' HTTP ports for their documents under /v1.
 
-A port that does not answer is left out for a while: the console then shows what Kafka's protocol tells. The log says
-once why a port tells nothing, and when it tells again.
+A port that does not answer, or that belongs to another cluster, is left out for a while: the console then shows what
+Kafka's protocol tells. The log says once why a port tells nothing, and when it tells again.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from urllib.parse import urlencode, urlsplit
 
 import h11
 
+from .token_file import TokenFile
+
 logger = logging.getLogger(__name__)
 
 MAX_ANSWER_BYTES = 32 << 20
@@ -30,9 +32,14 @@ _REFUSALS = {
 
 
 class V1Client:
-    """Asks all ports at once; one connection a request. `ca_file`: certificates to trust; None: the system's."""
+    """Asks all ports at once; one connection a request. `ca_file`: certificates to trust; None: the system's.
 
-    def __init__(self, urls: tuple[str, ...], token: str | None, ca_file: str | None = None) -> None:
+    `cluster_id`: documents of other clusters are left out; None while it is not known.
+    """
+
+    def __init__(self, urls: tuple[str, ...], token: TokenFile | None, ca_file: str | None = None) -> None:
+        self.cluster_id: str | None = None
+        self.wants_cluster_id = bool(urls)
         self._urls = urls
         self._token = token
         is_tls = any(urlsplit(url).scheme == "https" for url in urls)
@@ -42,6 +49,11 @@ class V1Client:
 
     def __bool__(self) -> bool:
         return bool(self._urls)
+
+    def set_cluster_id(self, cluster_id: str | None) -> None:
+        """Tell which cluster the console shows. Very old brokers of Kafka do not know."""
+        self.cluster_id = cluster_id
+        self.wants_cluster_id = False
 
     async def documents(self, path: str, **query: str) -> list[dict[str, Any]]:
         """The documents of all ports that have one at this path."""
@@ -62,19 +74,37 @@ class V1Client:
     ) -> dict[str, Any] | None:
         try:
             async with asyncio.timeout(_TIMEOUT_S):
-                status, body = await _get(url, target, self._token, self._tls)
+                token = None if self._token is None else self._token.token()
+                status, body = await _get(url, target, token, self._tls)
         except (OSError, TimeoutError, h11.RemoteProtocolError) as error:
-            self._away_until_s[url] = time.monotonic() + _AWAY_S
-            self._note(url, str(error) or f"no answer in {_TIMEOUT_S:.0f} s")
+            self._leave_out(url, str(error) or f"no answer in {_TIMEOUT_S:.0f} s")
             return None
-        self._note(url, _REFUSALS.get(status, ""))
+        if status == 401 and self._token is not None:
+            self._token.doubt()
         if status != 200:
+            if status in _REFUSALS:
+                self._note(url, _REFUSALS[status])
             return None
         try:
             document = await asyncio.to_thread(json.loads, body, object_hook=shrink)
         except (ValueError, RecursionError):
             return None
-        return document if isinstance(document, dict) else None
+        return document if isinstance(document, dict) and self._is_ours(url, document) else None
+
+    def _is_ours(self, url: str, document: dict[str, Any]) -> bool:
+        """Whether the document is about the cluster that the console shows."""
+        source = document.get("source")
+        told = source.get("cluster_id") if isinstance(source, dict) else None
+        if self.cluster_id is None or told == self.cluster_id:
+            self._note(url, "")
+            return True
+        self.wants_cluster_id = True  # the brokers may have been set up anew, as another cluster
+        self._leave_out(url, f"it belongs to another cluster, {str(told)[:40]!r}, and not to {self.cluster_id!r}")
+        return False
+
+    def _leave_out(self, url: str, why: str) -> None:
+        self._away_until_s[url] = time.monotonic() + _AWAY_S
+        self._note(url, why)
 
     def _note(self, url: str, why_silent: str) -> None:
         """Logs a change. `why_silent`: empty for a port that answers."""

@@ -1,6 +1,8 @@
 """The console and the HTTP ports that --v1 names: tokens, certificates, and a line about a port that tells nothing."""
 
+import asyncio
 import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -12,11 +14,13 @@ from pybroker.broker.process.console_child import console_arguments
 from pybroker.client.asynchronous.cluster import AsyncCluster
 from pybroker.client.client_settings import take_client_settings
 from pybroker.client.given_options import GivenOptions
-from pybroker.console.cluster_views import group_views
+from pybroker.console.cluster_views import group_views, v1_client
 from pybroker.console.cluster_views.overlay import overlaid
+from pybroker.console.cluster_views.token_file import TokenFile
 from pybroker.console.cluster_views.v1_client import V1Client
 from pybroker.console.cluster_views.v1_lists import V1Lists
 from pybroker.console.command import console_command, console_parser, console_settings
+from support.console.console_process import ConsoleProcess
 from support.in_process.tls_ends import STORES
 from support.processes.ports import free_port
 
@@ -45,7 +49,9 @@ async def test_log_says_once_why_a_port_tells_nothing(caplog: pytest.LogCaptureF
     async with Broker(settings) as broker:
         assert broker.http_url is not None
         dead = f"http://127.0.0.1:{free_port()}"
-        client = V1Client((broker.http_url, dead), "a-wrong-token-of-this-test")
+        wrong = tmp_path / "wrong"
+        wrong.write_text("a-wrong-token-of-this-test\n")
+        client = V1Client((broker.http_url, dead), TokenFile(wrong))
         with caplog.at_level(logging.INFO, "pybroker.console"):
             for _ in range(2):
                 assert await client.documents("/v1/cluster") == []
@@ -56,6 +62,63 @@ async def test_log_says_once_why_a_port_tells_nothing(caplog: pytest.LogCaptureF
         options = console_parser().parse_args(["--v1-token-file", str(file)])
         token = console_settings(options).v1_token
         assert len(await V1Client((broker.http_url,), token).documents("/v1/cluster")) == 1
+
+
+async def test_token_is_read_again_when_its_file_has_changed(tmp_path: Path) -> None:
+    file, own = tmp_path / "tokens", tmp_path / "own"
+    file.write_text(f"{TOKEN}\n")
+    own.write_text("an-older-token-of-this-test\n")
+    settings = {"pybroker.http.listeners": "HTTP://127.0.0.1:0", "pybroker.http.token.file": str(file)}
+    async with Broker(settings) as broker:
+        assert broker.http_url is not None
+        client = V1Client((broker.http_url,), TokenFile(own))
+        assert await client.documents("/v1/cluster") == []
+        own.write_text("")  # a file that is being written keeps the last token
+        assert await client.documents("/v1/cluster") == []
+        own.write_text(f"{TOKEN}\n")
+        assert len(await client.documents("/v1/cluster")) == 1
+        own.unlink()
+        assert len(await client.documents("/v1/cluster")) == 1
+
+
+async def test_token_that_a_port_refused_is_read_again_though_its_file_seems_unchanged(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text("old\n")
+    token, before = TokenFile(file), file.stat()
+    file.write_text("new\n")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert token.token() == "old"
+    token.doubt()
+    assert token.token() == "new"
+
+
+async def test_port_of_another_cluster_is_left_out_with_one_line() -> None:
+    settings = {"pybroker.http.listeners": "HTTP://127.0.0.1:0"}
+    async with Broker(settings) as ours, Broker(settings) as other:
+        ports = [part for each in (ours, other) for part in ("--v1", str(each.http_url))]
+        with ConsoleProcess(ours.bootstrap_servers, *ports) as console:
+            for _ in range(2):
+                view = await asyncio.to_thread(console.get, "/api/cluster")
+                assert view["source"]["brokers"] == 1
+            lines = [line for line in console.output.splitlines() if "tells nothing" in line]
+        assert len(lines) == 1
+        assert f"{other.http_url} tells nothing: it belongs to another cluster, " in lines[0]
+        assert f"and not to {view['cluster_id']!r}" in lines[0]
+
+
+async def test_brokers_set_up_anew_as_another_cluster_tell_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(v1_client, "_AWAY_S", 0.0)
+    async with Broker({"pybroker.http.listeners": "HTTP://127.0.0.1:0"}) as broker:
+        assert broker.http_url is not None
+        client = V1Client((broker.http_url,), None)
+        assert client.wants_cluster_id
+        (told,) = await client.documents("/v1/cluster")
+        client.set_cluster_id("the cluster that was here before")
+        assert not client.wants_cluster_id
+        assert await client.documents("/v1/cluster") == []
+        assert client.wants_cluster_id
+        client.set_cluster_id(told["cluster_id"])
+        assert len(await client.documents("/v1/cluster")) == 1
 
 
 async def test_numbers_that_a_long_list_of_groups_leaves_out_come_from_v1(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,6 +136,15 @@ async def test_numbers_that_a_long_list_of_groups_leaves_out_come_from_v1(monkey
         numbers = ("topics", "partitions", "lag", "max_lag_seconds", "verdict")
         assert [row[name] for name in numbers] == [None] * 5
         assert [overlaid(row, told.rows["readers"])[name] for name in numbers] == [1, 1, 0, 0.0, "ok"]
+
+
+def test_groups_whose_lag_is_not_asked_for_are_counted_unless_pybrokers_told_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(group_views, "WITH_LAG", 2)
+    assert group_views.without_lag(["d", "b", "a", "c"], ()) == 2
+    assert group_views.without_lag(["d", "b", "a", "c"], {"d": 1, "a": 2}) == 1
+    assert group_views.without_lag(["b", "a"], ()) == 0
 
 
 async def commit(bootstrap_servers: str, group: str) -> None:

@@ -68,7 +68,7 @@ def test_a_document_in_pieces_is_the_document_at_once(count: int) -> None:
         )
         for number in range(count)
     ]
-    source = Source(api=1, broker_id=1, time_ms=2)
+    source = Source(api=1, broker_id=1, cluster_id="abc", time_ms=2)
     document = Clients(source=source, connections=9, items=tuple(clients))
     pieces = list(in_pieces(document))
     assert b"".join(pieces) == to_json(document)
