@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from .events import Event
+from .events import EventOfKind
 from .source import Source
+from .topics import TopicRow
 from .traffic import History, Rates, Times
 
 __all__ = ["Cluster", "Disk", "Problem", "Severity", "Status", "TopTopic", "Verdict"]
@@ -53,6 +54,7 @@ class TopTopic:
     topic: str
     rates: Rates
     history: History
+    row: Annotated[TopicRow, "as in the list of topics"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,8 @@ class Cluster:
     produce_times: Times | None
     fetch_times: Times | None
     disk: Disk
+    memory_bytes: Annotated[int | None, "resident set of the process; null where the system does not tell it"]
+    loop_idle: Annotated[float, "share of time in which the event loop was idle"]
     history: History
     top_topics: Annotated[tuple[TopTopic, ...], "at most 8, by bytes in"]
-    events: Annotated[tuple[Event, ...], "at most 10, the newest first"]
+    events: Annotated[tuple[EventOfKind, ...], "the newest of each kind, at most 10, the newest first"]

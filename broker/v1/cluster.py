@@ -5,12 +5,14 @@ from functools import cache
 from ...views.cluster import Cluster, TopTopic
 from .api_times_view import CONSUMER_FETCH, PRODUCE, times_of
 from .directories import directories, disk_of
-from .events_view import last_events
+from .events_view import last_events_by_kind
 from .group_watch import GroupsLook
 from .known_state import KnownState
 from .own_source import source_of
 from .partition_health import is_offline, is_under_min_isr, is_under_replicated
+from .process_facts import rss_bytes
 from .slices import in_slices
+from .topics import TopicRows
 from .traffic_view import broker_history, broker_rates, topic_history, topic_rates
 from .verdict import ClusterFacts, judge_cluster
 
@@ -51,9 +53,11 @@ async def describe_cluster(state: KnownState, groups: GroupsLook) -> Cluster:
         produce_times=times_of(state, PRODUCE),
         fetch_times=times_of(state, CONSUMER_FETCH),
         disk=disk_of(found, state.recent.traffic.growth.bytes_per_s()),
+        memory_bytes=await parts.run_in_pool(rss_bytes),
+        loop_idle=round(state.requests.loop.loop_idle, 3),
         history=broker_history(state),
-        top_topics=_top_topics(state),
-        events=last_events(state, _EVENTS),
+        top_topics=_top_topics(state, TopicRows(state, groups.topics)),
+        events=last_events_by_kind(state, _EVENTS),
     )
 
 
@@ -73,12 +77,12 @@ def _count_topic(state: KnownState, topic: str, facts: ClusterFacts) -> int:
     return len(states)
 
 
-def _top_topics(state: KnownState) -> tuple[TopTopic, ...]:
+def _top_topics(state: KnownState, rows: TopicRows) -> tuple[TopTopic, ...]:
     found = []
     for topic in state.recent.traffic.topics.busiest(_TOP_TOPICS):
-        history = topic_history(state, topic)
-        if history is not None:
-            found.append(TopTopic(topic=topic, rates=topic_rates(state, topic), history=history))
+        history, row = topic_history(state, topic), rows.row_of(topic)
+        if history is not None and row is not None:
+            found.append(TopTopic(topic=topic, rates=topic_rates(state, topic), history=history, row=row))
     return tuple(found)
 
 

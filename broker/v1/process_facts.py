@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...views.brokers import Process
 
-__all__ = ["process_facts"]
+__all__ = ["process_facts", "rss_bytes"]
 
 
 def process_facts() -> Process:
@@ -17,7 +17,7 @@ def process_facts() -> Process:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return Process(
         pid=os.getpid(),
-        rss_bytes=_rss_bytes(),
+        rss_bytes=rss_bytes(),
         cpu_s=round(time.process_time(), 3),
         open_files=_open_files(),
         max_open_files=None if limit == resource.RLIM_INFINITY else limit,
@@ -26,7 +26,8 @@ def process_facts() -> Process:
     )
 
 
-def _rss_bytes() -> int | None:
+def rss_bytes() -> int | None:
+    """Return the memory of this process that is resident; None where the system does not tell it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:  # not Linux

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from itertools import islice
 from typing import Any
 
 from ...base.topic_partition import TopicPartition
@@ -18,7 +19,8 @@ from ...protocol.messages.offset_fetch import OffsetFetchRequest
 from ...protocol.sentinels import EARLIEST, LATEST
 
 WITH_LAG = 500
-"""The number of groups in a list that are shown with their lag, which costs one request for each group."""
+"""The number of groups in a list that are shown with their lag, which costs one request for each group: the first ones
+by name."""
 
 GROUP_FILLED_BY_V1 = (
     "protocol",
@@ -59,6 +61,11 @@ async def group_rows(cluster: AsyncCluster) -> list[dict[str, Any]]:
     names = sorted(listed)
     lags = await _lags(cluster, {name: listed[name][0] for name in names[:WITH_LAG]})
     return [_row(name, listed[name][0], listed[name][1], described.get(name), lags.get(name)) for name in names]
+
+
+def without_lag(names: Iterable[str], told: Container[str]) -> int:
+    """The number of groups in `group_rows` whose lag was not asked for. `told`: the groups whose lag pybrokers told."""
+    return sum(name not in told for name in islice(sorted(names), WITH_LAG, None))
 
 
 async def group_detail(cluster: AsyncCluster, name: str) -> dict[str, Any]:

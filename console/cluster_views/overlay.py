@@ -25,6 +25,7 @@ _SUMMED = {
     "throttle_ms",
 }
 _TOP_TOPICS = 8
+_EVENTS = 10
 _LARGEST = {"max_lag", "max_lag_seconds", "seconds_to_catch_up", "last_commit_ms", "last_seen_ms", "generation"}
 _NAMES_OF_CLIENT = ("client_id", "principal", "software", "host")
 
@@ -65,8 +66,15 @@ def overlaid_cluster(view: Mapping[str, Any], documents: Sequence[Mapping[str, A
         told = [each[name] for each in documents if each.get(name)]
         result[name] = max(told, key=lambda each: each["p99_ms"] or 0.0) if told else view.get(name)
     result["top_topics"] = busiest_topics([topic for each in documents for topic in each.get("top_topics", ())])
-    events = [event for each in documents for event in each.get("events", ())]
-    result["events"] = sorted(events, key=lambda each: -each.get("time_ms", 0))[:10]
+    result["events"] = events_by_kind([event for each in documents for event in each.get("events", ())])
+    result["told_by"] = [
+        {
+            "broker_id": each["source"]["broker_id"],
+            **{name: each.get(name) for name in ("loop_idle", "memory_bytes", "disk", "produce_times")},
+        }
+        for each in documents
+        if each.get("source")
+    ]
     result["verdict"] = merged_verdict([view["verdict"], *(each["verdict"] for each in documents)])
     return result
 
@@ -83,11 +91,29 @@ def busiest_topics(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         {
             "topic": topic,
             "rates": overlaid({}, [each["rates"] for each in told]),
+            "row": overlaid({}, [each["row"] for each in told if each.get("row")]),
             "history": summed_history([each["history"] for each in told if each.get("history")]),
         }
         for topic, told in by_topic.items()
     ]
     return sorted(summed, key=lambda row: -(row["rates"].get("bytes_in_per_s") or 0.0))[:_TOP_TOPICS]
+
+
+def events_by_kind(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the newest line of each kind with the number of lines of all brokers, the newest first."""
+    kinds: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for line in lines:
+        kind = (line["event"],) if line["event"] else (line["logger"], line["text"])
+        kinds.setdefault(kind, []).append(line)
+    merged = [
+        {
+            **max(told, key=lambda each: each["time_ms"]),
+            "times": sum(each.get("times", 1) for each in told),
+            "since_ms": min(each.get("since_ms", each["time_ms"]) for each in told),
+        }
+        for told in kinds.values()
+    ]
+    return sorted(merged, key=lambda each: -each["time_ms"])[:_EVENTS]
 
 
 def clients_of_all(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

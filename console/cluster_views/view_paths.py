@@ -21,7 +21,7 @@ from ..http.replies import HttpProblem, json_reply, list_reply
 from ..sessions import Session
 from .broker_views import broker_detail, broker_rows, cluster_view
 from .explained_acl import explained_acl
-from .group_views import group_detail
+from .group_views import group_detail, without_lag
 from .overlay import clients_of_all, cluster_told_by_all, overlaid, overlaid_cluster, summed_history
 from .paging import Paging
 from .setting_views import BROKER, settings_of
@@ -136,9 +136,12 @@ class _Views:
             lambda name: overlaid(rows[name], () if told is None else told.rows.get(name, ())),
             (lambda row: all(row[field] == wanted for field, wanted in chosen.items())) if chosen else None,
         )
-        loading = told is not None and told.is_loading
-        about = self._about(0 if told is None else told.brokers, self._console.cli.groups())
-        return list_reply({"is_loading": loading, "total": page.total, "matched": page.matched, **about}, page.rows)
+        view = {
+            "is_loading": told is not None and told.is_loading,
+            "without_lag": without_lag(rows, () if told is None else told.rows),
+            **self._about(0 if told is None else told.brokers, self._console.cli.groups()),
+        }
+        return list_reply({"total": page.total, "matched": page.matched, **view}, page.rows)
 
     async def group(self, request: Request, session: Session) -> Response:
         name = path_name(request, "group")

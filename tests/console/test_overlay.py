@@ -4,7 +4,13 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.console.cluster_views.overlay import clients_of_all, cluster_told_by_all, overlaid, overlaid_cluster
+from pybroker.console.cluster_views.overlay import (
+    clients_of_all,
+    cluster_told_by_all,
+    events_by_kind,
+    overlaid,
+    overlaid_cluster,
+)
 
 FIELDS = ("size_bytes", "rebalances", "max_lag", "max_lag_seconds", "state", "other")
 values = st.none() | st.integers(0, 9)
@@ -36,7 +42,11 @@ def told_history(rate: int) -> dict[str, Any]:
 
 
 def told(broker: int, problems: list[dict[str, Any]], full_in_s: float | None = None) -> dict[str, Any]:
+    row = {"partitions": 6, "size_bytes": 7, "max_lag_seconds": float(broker)}
     return {
+        "source": {"broker_id": broker},
+        "loop_idle": 0.5,
+        "memory_bytes": 70 * broker,
         "brokers": 2,
         "partitions": 30,
         "groups": 2 + broker,
@@ -48,7 +58,7 @@ def told(broker: int, problems: list[dict[str, Any]], full_in_s: float | None = 
         "produce_times": {"p99_ms": 7.0 / broker},
         "fetch_times": {"p99_ms": 7.0 * broker},
         "top_topics": [
-            {"topic": "orders", "rates": {"bytes_in_per_s": 10.0}, "history": told_history(broker)},
+            {"topic": "orders", "rates": {"bytes_in_per_s": 10.0}, "history": told_history(broker), "row": row},
             {"topic": f"topic {broker}", "rates": {"bytes_in_per_s": 15.0}, "history": told_history(broker)},
         ],
         "events": [],
@@ -72,7 +82,25 @@ def test_cluster_needs_no_further_question_when_all_its_brokers_have_told() -> N
         ("topic 2", 15.0),
     ]
     assert view["top_topics"][0]["history"]["bytes_in_per_s"] == [None, 3.0]
+    assert view["top_topics"][0]["row"] == {"partitions": 6, "size_bytes": 14, "max_lag_seconds": 2.0}
+    assert [(each["broker_id"], each["memory_bytes"]) for each in view["told_by"]] == [(1, 70), (2, 140)]
     assert (view["verdict"]["status"], [each["count"] for each in view["verdict"]["problems"]]) == ("warning", [2])
+
+
+def line(event: str | None, text: str, time_ms: int, times: int) -> dict[str, Any]:
+    return {"event": event, "logger": "pybroker", "text": text, "time_ms": time_ms, "times": times, "since_ms": 10}
+
+
+def test_lines_of_one_kind_are_one_event_with_their_number() -> None:
+    lines = [
+        line("slow-request", "Fetch took 2 s", 90, 200),
+        line("isr-shrunk", "orders-4", 80, 1),
+        line("slow-request", "Produce took 3 s", 95, 14),
+        line(None, "other", 70, 1),
+        line(None, "another", 60, 2),
+    ]
+    shown = [(each["text"], each["times"]) for each in events_by_kind(lines)]
+    assert shown == [("Produce took 3 s", 214), ("orders-4", 1), ("other", 1), ("another", 2)]
 
 
 def test_client_of_several_brokers_is_one_row_with_the_sums() -> None:

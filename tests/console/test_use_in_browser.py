@@ -205,6 +205,72 @@ def test_reason_of_a_rebalance_can_be_read_whole_on_a_narrow_window(watched: Wat
     watched.look(1280, "light")
 
 
+def lane_of(watched: WatchedPage, client: str, kind: str) -> list[tuple[float, float]]:
+    """The bars of a client's lane in percent of the width."""
+    bars = watched.page.locator(f".lane[aria-label^='{client}: '] .{kind}")
+    found = bars.evaluate_all("(all) => all.map((each) => [each.x.baseVal.value / 10, each.width.baseVal.value / 10])")
+    return [(start, start + width) for start, width in found]
+
+
+class OneRestart(FakeCluster):
+    """A member whose session ended half an hour ago, and for which the group waited until it came back."""
+
+    def timeline(self, name: str) -> Any:
+        events = super().timeline(name)["events"][1:4]
+        member, now = self.member(self.groups.index(name), 0), events[0]["time_ms"] + 440_000
+        rebalance = {"kind": "rebalance", "duration_ms": 600_000, "waited_for": None, "waited_ms": None, "times": 1}
+        told = [(10, "member_joined"), (30, "session_expired"), (40, "member_rejoined")]
+        return {
+            "group": name,
+            "events": [
+                {**events[0], **member, **rebalance, "reason": reason, "time_ms": now - minutes * 60_000}
+                for minutes, reason in told
+            ],
+        }
+
+
+def test_bar_of_a_member_shows_when_it_was_there_and_when_the_group_waited(
+    watched: WatchedPage, console: FakeConsole
+) -> None:
+    console.cluster = OneRestart(writes=True)
+    watched.go("/groups/billing", ".lane")
+    watched.page.reload()
+    watched.page.locator(".lane").first.wait_for()
+    (gone_at, back_at), (again, now) = ((round(a), round(b)) for a, b in lane_of(watched, "billing-api-0", "there"))
+    assert (gone_at, back_at, again, now) == (0, 25, 75, 100)
+    assert [(round(a), round(b)) for a, b in lane_of(watched, "billing-api-2", "there")] == [(0, 100)]
+    bands = [(round(a), round(b)) for a, b in lane_of(watched, "billing-api-2", "band")]
+    assert sorted(bands) == [(0, 25), (25, 50), (75, 100)]
+
+
+def test_kinds_of_events_are_shown_once_with_their_number(watched: WatchedPage) -> None:
+    watched.go("/", ".events li")
+    second = watched.page.locator(".events li").nth(1)
+    assert (second.text_content() or "").endswith("×214")
+
+
+class ManyGroups(FakeCluster):
+    def group_list(self) -> Any:
+        return {**super().group_list(), "without_lag": 7}
+
+
+def test_groups_without_lag_are_said(watched: WatchedPage, console: FakeConsole) -> None:
+    console.cluster = ManyGroups(writes=True)
+    watched.go("/groups", "table")
+    watched.page.reload()
+    watched.page.get_by_text("Without lag: the last 7 groups by name.").wait_for()
+
+
+def test_button_of_a_chart_stands_beside_its_title_on_a_narrow_window(watched: WatchedPage) -> None:
+    watched.go("/", ".plot canvas")
+    watched.look(360, "light")
+    title, button = (watched.page.locator(f"figcaption {each}").first.bounding_box() for each in ("h2", "button"))
+    watched.look(1280, "light")
+    assert title is not None
+    assert button is not None
+    assert abs(title["y"] + title["height"] / 2 - button["y"] - button["height"] / 2) < 8
+
+
 def test_follower_that_caught_up_within_a_second_is_not_told_to_be_behind(watched: WatchedPage) -> None:
     watched.go("/brokers/1", "table[aria-label='Followers that are behind'] tbody tr")
     rows = watched.page.locator("table[aria-label='Followers that are behind'] tbody tr")

@@ -149,7 +149,12 @@ async def test_last_log_lines_are_shown_the_newest_first() -> None:
         items = (await get(client, "/v1/events"))["items"]
         shown = [each["text"] for each in items if each["logger"].startswith("pybroker.test")]
         assert shown == ["line 2", "line 1", "line 0"]
-        assert (await get(client, "/v1/cluster"))["events"] == items[:10]
+        for _ in range(5):
+            logging.getLogger("pybroker.test").warning("again")
+        newest, *others = (await get(client, "/v1/cluster"))["events"]
+        assert (newest["text"], newest["times"]) == ("again", 5)
+        assert newest["since_ms"] <= newest["time_ms"]
+        assert [each["text"] for each in others[:3]] == ["line 2", "line 1", "line 0"]
 
 
 async def test_clients_and_times_of_requests_are_shown() -> None:

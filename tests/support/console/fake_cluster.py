@@ -151,10 +151,28 @@ class FakeCluster(FakeRecords):
             "disk": {"size_bytes": 1 << 38, "free_bytes": 1 << 38, "total_bytes": 1 << 39, "full_in_s": 777_600.0},
             "history": history(38 << 20),
             "top_topics": [
-                {"topic": name, "rates": rates(9e6 / (1 + rank)), "history": history(9e6 / (1 + rank))}
+                {
+                    "topic": name,
+                    "rates": rates(9e6 / (1 + rank)),
+                    "history": history(9e6 / (1 + rank)),
+                    "row": topic_row(name, self.topics.index(name)),
+                }
                 for rank, name in enumerate(dict.fromkeys(names))
             ],
-            "events": self.events()["items"][:10],
+            "events": [
+                {**each, "times": (1, 214, 1, 3)[number % 4], "since_ms": each["time_ms"] - 3_600_000}
+                for number, each in enumerate(self.events()["items"][:10])
+            ],
+            "told_by": [
+                {
+                    "broker_id": number,
+                    "loop_idle": 0.69,
+                    "memory_bytes": 71 << 20,
+                    "disk": {"size_bytes": 1 << 38, "free_bytes": 1 << 38, "total_bytes": 1 << 39, "full_in_s": None},
+                    "produce_times": {"count": 10_000, "p50_ms": 0.6, "p99_ms": 1.9 + number, "max_ms": 40.0},
+                }
+                for number in (1, 2, 3)
+            ],
             "cli": "kafka-broker-api-versions.sh --bootstrap-server kafka1:9092",
         }
 
@@ -323,10 +341,7 @@ class FakeCluster(FakeRecords):
         number = self.groups.index(name)
         members = [
             {
-                "member_id": f"{self.text(number + index, 'billing-api')}-{index}",
-                "client_id": self.text(number + index, f"billing-api-{index}"),
-                "host": self.text(number + index + 1, f"10.0.4.{17 + index}"),
-                "instance_id": self.text(number + index + 2, f"pod-{index}"),
+                **self.member(number, index),
                 "is_leader": index == 0,
                 "is_awaited": index == 1,
                 "session_timeout_ms": 45_000,
@@ -379,21 +394,28 @@ class FakeCluster(FakeRecords):
             "cli": f"kafka-consumer-groups.sh --bootstrap-server kafka1:9092 --describe --group {name}",
         }
 
+    def member(self, number: int, index: int) -> Json:
+        """A member of the group with that number."""
+        return {
+            "member_id": f"{self.text(number + index, 'billing-api')}-{index}-8d1f",
+            "client_id": self.text(number + index, f"billing-api-{index}"),
+            "host": self.text(number + index + 1, f"10.0.4.{17 + index}"),
+            "instance_id": self.text(number + index + 2, f"pod-{index}"),
+        }
+
     def timeline(self, name: str) -> Json:
+        number = self.groups.index(name)
         events = [
             {
                 "time_ms": now_ms() - 240_000 - index * 200_000,
                 "generation": 1841 - index,
-                "kind": "rebalance" if index % 3 else "stable",
-                "reason": "session_timeout",
-                "text": self.text(index, f"the session of billing-api-{index % 3} is over"),
-                "member_id": f"billing-api-{index % 3}-8d1f",
-                "client_id": self.text(index + 1, f"billing-api-{index % 3}"),
-                "host": "10.0.4.17",
-                "instance_id": None,
-                "duration_ms": 45_000 if index % 3 else 200,
-                "waited_for": self.text(index + 2, "billing-api-1-8d1f"),
-                "waited_ms": 40_000,
+                "kind": "rebalance" if index % 3 else "offsets_set",
+                "reason": (None, "member_joined", "session_expired")[index % 3],
+                "text": self.text(index, ("offsets were set", "a member joined", "the session is over")[index % 3]),
+                **self.member(number, index // 3 % 2 * 2),
+                "duration_ms": 45_000 if index % 3 else None,
+                "waited_for": self.member(number, 1)["member_id"] if index % 3 else None,
+                "waited_ms": 40_000 if index % 3 else None,
                 "members": 3,
                 "times": 1 + index % 2,
                 "outcome": "stable" if index % 4 else "interrupted",

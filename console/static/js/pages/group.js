@@ -100,7 +100,7 @@ export function Group({ name }) {
     <${Stale} error=${error} />
     <${Trouble} data=${data} />
     <${LagCharts} data=${data} />
-    <${Timeline} events=${timeline?.events ?? []} known=${timeline !== null} />
+    <${Timeline} events=${timeline?.events ?? []} members=${members} known=${timeline !== null} />
     <section><h2>Offsets <span class="quiet">${counted(offsets.length, "partition")}</span></h2>
       <${Table} label="Offsets" main rows=${offsets} columns=${OFFSETS} sort="-oldest" rowKey=${(/** @type {Row} */ row) => `${row.topic}/${row.partition}`}
         href=${(/** @type {Row} */ row) => to(["topics", row.topic])} empty="The group has committed no offset." /></section>

@@ -1,7 +1,7 @@
 // Groups: verdict and lag of every consumer group.
 import { html, useMemo } from "../html.js";
 import { useData } from "../data.js";
-import { count, seconds } from "../format.js";
+import { count, counted, seconds } from "../format.js";
 import { filterRows } from "../listfilter.js";
 import { route, to } from "../router.js";
 import { FilterBox } from "../ui/filterbox.js";
@@ -43,6 +43,7 @@ export function Groups() {
     <div class="bar"><h1>Groups <span class="quiet">${filter ? `${count(rows.length)} of ` : ""}${count(data.total)}</span></h1>
       <${FilterBox} label="Filter groups" hint="filter: billing is:stopped lag>1k" /></div>
     <${Stale} error=${error} />
+    ${data.without_lag > 0 && html`<${Note} tone="warn" title=${`Without lag: the last ${counted(data.without_lag, "group")} by name.`}>Kafka tells the lag of one group at a time, so it is shown for the first groups only. The page of a group has it; pybrokers tell it of all groups (--v1).<//>`}
     ${data.is_loading && html`<${Note} tone="warn" title="The list is not complete.">The coordinator still reads its offsets.<//>`}
     <${Table} label="Groups" main rows=${rows} columns=${COLUMNS} sort="-time" rowKey=${RULES.name} href=${(/** @type {Row} */ row) => to(["groups", row.group])}
       empty=${filter ? "No group matches the filter." : "There is no group."} />
