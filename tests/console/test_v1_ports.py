@@ -111,12 +111,12 @@ async def test_brokers_set_up_anew_as_another_cluster_tell_again(monkeypatch: py
     async with Broker({"pybroker.http.listeners": "HTTP://127.0.0.1:0"}) as broker:
         assert broker.http_url is not None
         client = V1Client((broker.http_url,), None)
-        assert client.wants_cluster_id
+        wanted = [client.wants_cluster_id]
         (told,) = await client.documents("/v1/cluster")
         client.set_cluster_id("the cluster that was here before")
-        assert not client.wants_cluster_id
+        wanted.append(client.wants_cluster_id)
         assert await client.documents("/v1/cluster") == []
-        assert client.wants_cluster_id
+        assert [*wanted, client.wants_cluster_id] == [True, False, True]
         client.set_cluster_id(told["cluster_id"])
         assert len(await client.documents("/v1/cluster")) == 1
 

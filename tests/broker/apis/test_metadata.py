@@ -241,7 +241,9 @@ def live(apis: TopicApis, *, creates: bool = True) -> Metadata:
 
 async def answered(metadata: Metadata, version: int, request: MetadataRequest) -> MetadataResponse:
     answer = metadata(context(version), request)
-    return await answer if isawaitable(answer) else answer
+    response = await answer if isawaitable(answer) else answer
+    assert isinstance(response, MetadataResponse)
+    return response
 
 
 async def test_a_missing_topic_is_created_and_found_by_the_next_request(apis: TopicApis) -> None:

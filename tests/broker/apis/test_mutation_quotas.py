@@ -16,7 +16,7 @@ from pybroker.protocol.messages.create_partitions import CreatePartitionsRequest
 from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
-from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from support.in_process.quotas import Limited
 from support.in_process.topic_apis import TopicApis
 
@@ -74,6 +74,7 @@ class Client(Limited):
         request = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
         answer = self._metadata(self.context(ApiKey.METADATA, 12), request)
         response = await answer if isawaitable(answer) else answer
+        assert isinstance(response, MetadataResponse)
         return [topic.error_code for topic in response.topics]
 
     async def find_coordinator(self, apis: TopicApis) -> None:
