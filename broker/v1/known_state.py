@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...config.config import Config
 from ...config.topic_config import TopicConfig
 from ..apis.broker_parts import BrokerParts
 from ..events.recent_events import RecentEvents
@@ -65,14 +67,20 @@ class KnownState:
 
     def rules_of(self, topic: str) -> TopicRules:
         overrides = self.overrides(topic)
-        shown = {name: overrides[name] for name in _SHOWN_RULES if name in overrides}
-        config = TopicConfig.in_force(self.parts.settings.dynamic.config, shown)
-        return TopicRules(
-            ",".join(config.list("cleanup.policy")),
-            config.int("min.insync.replicas"),
-            _limit(config.int("retention.ms")),
-            _limit(config.int("retention.bytes")),
-        )
+        shown = tuple((name, overrides[name]) for name in _SHOWN_RULES if name in overrides)
+        return _rules(self.parts.settings.dynamic.config, shown)
+
+
+@lru_cache(maxsize=64)
+def _rules(defaults: Config, overrides: tuple[tuple[str, str], ...]) -> TopicRules:
+    """Cached, because most topics of a list have the same settings."""
+    config = TopicConfig.in_force(defaults, dict(overrides))
+    return TopicRules(
+        ",".join(config.list("cleanup.policy")),
+        config.int("min.insync.replicas"),
+        _limit(config.int("retention.ms")),
+        _limit(config.int("retention.bytes")),
+    )
 
 
 def _limit(value: int) -> int | None:

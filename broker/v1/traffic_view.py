@@ -17,7 +17,8 @@ def broker_rates(state: KnownState) -> Rates:
 
 def topic_rates(state: KnownState, topic: str) -> Rates:
     """Return zeros for a topic without traffic on this broker."""
-    return _rates(state.recent.traffic.topics.rates_of(topic) or _NO_TRAFFIC)
+    rates = state.recent.traffic.topics.rates_of(topic)
+    return _NO_TRAFFIC if rates is None else _rates(rates)
 
 
 def broker_history(state: KnownState, points: int = HISTORY_POINTS) -> History:
@@ -30,9 +31,6 @@ def topic_history(state: KnownState, topic: str, points: int = HISTORY_POINTS) -
     return None if ring is None else _history(state, ring, points)
 
 
-_NO_TRAFFIC = Totals(0.0, 0.0, 0.0)
-
-
 def _rates(rates: Totals | None, requests_per_s: float | None = None) -> Rates:
     messages_in, bytes_in, bytes_out = (None, None, None) if rates is None else (round(each, 3) for each in rates)
     return Rates(
@@ -41,6 +39,9 @@ def _rates(rates: Totals | None, requests_per_s: float | None = None) -> Rates:
         bytes_out_per_s=bytes_out,
         requests_per_s=requests_per_s,
     )
+
+
+_NO_TRAFFIC = _rates(Totals(0.0, 0.0, 0.0))
 
 
 def _history(state: KnownState, ring: RateRing, count: int) -> History:
