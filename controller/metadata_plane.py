@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from ..config.config import Config
+from ..protocol.replica_assignment import BrokerRack
 from .broker_channel import ChannelTo
 from .broker_registration import (
     BrokerIdTakenError,
@@ -19,7 +20,6 @@ from .controller import Controller
 from .controller_settings import ControllerSettings
 from .features import REGISTERED_FEATURES
 from .producer_ids import ProducerIdBlocks, ProducerIds
-from .topics.assignment import BrokerRack
 from .topics.auto_creation import AutoTopicCreation
 from .topics.partition_limit import PartitionLimit
 from .topics.settings_limit import SettingsLimit

@@ -1,8 +1,8 @@
 """Errors in the words of Kafka's Java classes, which its scripts print."""
 
-from ...protocol.errors import ErrorCode, error_for
+from ...protocol.errors import ErrorCode, error_for, known_error_code
 
-__all__ = ["check_code", "in_java_words", "java_name"]
+__all__ = ["check_code", "in_java_words", "java_message", "java_name"]
 
 _PACKAGE = "org.apache.kafka.common.errors."
 _TEXTS = {
@@ -21,7 +21,12 @@ def check_code(code: int, message: str | None) -> None:
 
 def in_java_words(code: int, message: str | None) -> str:
     """The class and the message of the exception, as Java prints it."""
-    return f"{java_name(code)}: {message or _TEXTS.get(ErrorCode(code)) or error_for(code)}"
+    return f"{java_name(code)}: {java_message(code, message)}"
+
+
+def java_message(code: int, message: str | None) -> str:
+    """The message of the exception."""
+    return message or _TEXTS.get(known_error_code(code)) or str(error_for(code))
 
 
 def java_name(code: int) -> str:

@@ -70,10 +70,22 @@ def _log_dirs(arguments: Sequence[str]) -> int:
     return log_dirs_command(arguments)
 
 
+def _reassign_partitions(arguments: Sequence[str]) -> int:
+    from .reassign_command import reassign_command
+
+    return reassign_command(arguments)
+
+
 def _topics(arguments: Sequence[str]) -> int:
     from .topic_command import topic_command
 
     return topic_command(arguments)
+
+
+def _transactions(arguments: Sequence[str]) -> int:
+    from .transactions_command import transactions_command
+
+    return transactions_command(arguments)
 
 
 SCRIPTS: Mapping[str, Callable[[Sequence[str]], int]] = {
@@ -87,6 +99,8 @@ SCRIPTS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "kafka-get-offsets": _get_offsets,
     "kafka-leader-election": _leader_election,
     "kafka-log-dirs": _log_dirs,
+    "kafka-reassign-partitions": _reassign_partitions,
     "kafka-topics": _topics,
+    "kafka-transactions": _transactions,
 }
 """Each takes the arguments after its name and returns the exit code."""

@@ -17,7 +17,7 @@ from ..verb import Call, Verb
 from .found_transactions import OpenTransaction, hanging_among, open_transactions
 from .shapes import Abortion
 
-__all__ = ["ABORT"]
+__all__ = ["ABORT", "write_abort_marker"]
 
 _COLUMNS = (
     Column("TOPIC", lambda row: row.topic),
@@ -55,7 +55,7 @@ def _run(call: Call) -> int:
                 f"Abort the transaction of producer {producer.producer_id} in {at} from offset "
                 f"{options.start_offset}? Its records will not be read by readers of committed records."
             )
-        _abort(call.cluster, found)
+        write_abort_marker(call.cluster, found)
     row = Abortion(
         topic=at.topic,
         partition=at.partition,
@@ -77,7 +77,8 @@ def _found(cluster: AdminCluster, text: str, start_offset: int, partitions: list
     raise CommandError(f"{text} has no open transaction that begins at offset {start_offset}", NOT_THERE)
 
 
-def _abort(cluster: AdminCluster, found: OpenTransaction) -> None:
+def write_abort_marker(cluster: AdminCluster, found: OpenTransaction) -> None:
+    """End a transaction in a partition, without its coordinator. Raises KafkaError."""
     at, producer = found
     marker = WritableTxnMarker(
         producer_id=producer.producer_id,

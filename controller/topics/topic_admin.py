@@ -23,12 +23,12 @@ from ...protocol.errors import (
     UnknownServerError,
     UnknownTopicOrPartitionError,
 )
+from ...protocol.replica_assignment import BrokerRack, IncompleteRacksError, assign_replicas
 from ..tree.cluster_tree import ClusterTree
 from ..tree.metadata_store import BadVersionError, NodeExistsError, NoNodeError
 from ..tree.replica_assignment import ReplicaAssignment
 from ..tree.topic_ids import new_topic_id
 from ..tree.znodes import TopicInfo
-from .assignment import BrokerRack, IncompleteRacksError, assign_replicas
 from .colliding_topics import CollidingTopics
 from .partition_limit import PartitionLimit
 from .permit import Permit, permit_all

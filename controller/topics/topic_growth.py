@@ -16,11 +16,11 @@ from ...protocol.errors import (
     UnknownServerError,
     UnknownTopicOrPartitionError,
 )
+from ...protocol.replica_assignment import BrokerRack, IncompleteRacksError, assign_replicas
 from ..tree.cluster_tree import ClusterTree
 from ..tree.metadata_store import BadVersionError, Check, NoNodeError, Operation, SetData
 from ..tree.replica_assignment import ReplicaAssignment
 from ..tree.znodes import CONTROLLER_PATH, TopicInfo, topic_path
-from .assignment import BrokerRack, IncompleteRacksError, assign_replicas
 from .partition_limit import PartitionLimit
 from .permit import Permit, permit_all
 from .topic_names import check_directory_names, is_internal_topic, is_legal_topic_name

@@ -6,8 +6,8 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.controller.topics.assignment import BrokerRack, IncompleteRacksError, assign_replicas, rack_alternated
 from pybroker.protocol.errors import InvalidPartitionsError, InvalidReplicationFactorError
+from pybroker.protocol.replica_assignment import BrokerRack, IncompleteRacksError, assign_replicas, rack_alternated
 
 # Results of Kafka 3.9.1's AdminUtils.assignReplicasToBrokers: brokers 0…, partitions, factor, start, first, racks.
 KAFKAS = [

@@ -7,7 +7,6 @@ from random import Random
 import pytest
 from pybroker.config.load import load_config
 from pybroker.controller.topics import topic_names
-from pybroker.controller.topics.assignment import BrokerRack
 from pybroker.controller.topics.auto_creation import AutoTopicCreation, CreationResult
 from pybroker.controller.topics.internal_topics import auto_created_topic
 from pybroker.controller.topics.partition_limit import PartitionLimit
@@ -30,6 +29,7 @@ from pybroker.protocol.errors import (
     UnknownServerError,
     UnknownTopicOrPartitionError,
 )
+from pybroker.protocol.replica_assignment import BrokerRack
 
 CONFIG = load_config("num.partitions=3\ndefault.replication.factor=2\nlog.dirs=/nowhere")
 

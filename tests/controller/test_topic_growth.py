@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 
 import pytest
-from pybroker.controller.topics.assignment import BrokerRack
 from pybroker.controller.topics.partition_limit import PartitionLimit
 from pybroker.controller.topics.topic_growth import MorePartitions, TopicGrowth
 from pybroker.controller.tree import znodes
@@ -24,6 +23,7 @@ from pybroker.protocol.errors import (
     UnknownServerError,
     UnknownTopicOrPartitionError,
 )
+from pybroker.protocol.replica_assignment import BrokerRack
 
 MOST = 50_000
 """Partitions that there may be."""

@@ -22,6 +22,7 @@ FLOORS = {
     ),
     "protocol": (
         "errors.py",
+        "replica_assignment.py",
         "sentinels.py",
         "text_size.py",
         "scram.py",

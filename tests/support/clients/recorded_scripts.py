@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import Producer
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.walk import Record
@@ -85,17 +86,31 @@ def begin_hanging_transaction(servers: str, partition: str, age_ms: str) -> None
         assert not answer.error_code
 
 
-SETUPS: Mapping[str, Callable[..., None]] = {"hanging-transaction": begin_hanging_transaction}
+def open_transaction(servers: str, transactional_id: str) -> None:
+    """Write a record in a transaction, and leave it open."""
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": transactional_id})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce("demo", b"value", partition=0)
+    producer.flush()
+
+
+SETUPS: Mapping[str, Callable[..., None]] = {
+    "hanging-transaction": begin_hanging_transaction,
+    "open-transaction": open_transaction,
+}
 
 
 def comparable(stdout: str) -> str:
     """Without topic ids, addresses, times and stack traces. Blocks of lines that Kafka's script prints in the order of
     a hash table are sorted.
     """
-    text = re.sub(r"^[\w.$]+(?:Exception|Error)\b.*\n(?:.*\n)*?\tat (?:.*\n)*", "", stdout, flags=re.MULTILINE)
+    text = re.sub(r"^(?:[a-z]\w*\.)+\w+(?:Exception|Error)\b.*", "", stdout, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"TopicId: \S{22}", "TopicId: <id>", text)
+    text = re.sub(r"^3\.9\.1 \(Commit:\w+\)$", "3.9.1", text, flags=re.MULTILINE)
     text = re.sub(r"(127\.0\.0\.1:\d+|<address>)(  \(0\) +)?", "<address>", text)  # the column is as wide as the port
     text = re.sub(r"\b1[6-9]\d{11}\b", "<time>", text)
+    text = re.sub(r"(\tOngoing +\t.*\t<time> +\t)\d+ +\t", r"\1<age>\t", text)
     text = re.sub(r"\bcrc: \d+", "crc: <crc>", text)
     text = re.sub(r"^ ((?:\t\(principal=.*\n)*\t\(principal=.*\)) $", _sorted_lines, text, flags=re.MULTILINE)
     text = re.sub(r"(?:^Current ACLs.*\n(?:.+\n)*\n)+", _sorted_blocks, text, flags=re.MULTILINE)
@@ -108,9 +123,9 @@ def comparable(stdout: str) -> str:
 
 
 def comparable_error(stderr: str) -> str:
-    """The first line, without classes of exceptions in front. Of a usage, its last line."""
+    """The first line, without classes of exceptions in front. Of a usage, the error behind it."""
     if stderr.startswith("usage:"):
-        return stderr.rstrip("\n").rpartition("\n")[2]
+        return re.sub(r"\s+", " ", stderr.partition(" error: ")[2].replace("-\n", "-")).strip()
     line = re.sub(r'^(?:Exception in thread "main" )?(?:[\w.$]+(?:Exception|Error): )*', "", stderr.partition("\n")[0])
     before, only, operations = line.partition(" only supports operations ")
     return before + only + ", ".join(sorted(operations.split(", ")))  # those of a hash table

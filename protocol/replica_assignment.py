@@ -9,7 +9,7 @@ is skipped while another rack has none.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...protocol.errors import InvalidPartitionsError, InvalidReplicationFactorError
+from .errors import InvalidPartitionsError, InvalidReplicationFactorError
 
 __all__ = ["BrokerRack", "IncompleteRacksError", "assign_replicas", "rack_alternated"]
 
