@@ -13,7 +13,8 @@ _SHOWN = 20
 def problems_in(metadata: MetadataResponse, min_isr: Mapping[str, int]) -> list[ClusterProblem]:
     """The problems, the worst first. ``min_isr``: min.insync.replicas by topic; 1 for a topic that is not there.
 
-    A partition is counted once, at its worst problem. A broker that has replicas and is not alive is missing.
+    A partition is counted once, at its worst problem. A broker that has replicas and is not alive is missing. Since
+    Kafka 3.7 a partition needs no more replicas in sync than it has.
     """
     alive = {each.node_id for each in metadata.brokers}
     found = []
@@ -28,7 +29,7 @@ def problems_in(metadata: MetadataResponse, min_isr: Mapping[str, int]) -> list[
             name = f"{topic.name}-{each.partition_index}"
             if each.leader_id not in alive:
                 leaderless.append(name)
-            elif len(each.isr_nodes) < min_isr.get(topic.name or "", 1):
+            elif len(each.isr_nodes) < min(min_isr.get(topic.name or "", 1), len(each.replica_nodes)):
                 too_few.append(name)
             elif len(each.isr_nodes) < len(each.replica_nodes):
                 under.append(name)

@@ -40,6 +40,10 @@ def test_each_partition_is_counted_at_its_worst_problem(metadata: MetadataRespon
     assert [each.kind for each in problems_in(metadata, {"t": 2})] == kinds
 
 
+def test_partition_needs_no_more_replicas_in_sync_than_it_has() -> None:
+    assert problems_in(cluster(), {"t": 5}) == []
+
+
 def test_long_lists_are_cut_but_counted() -> None:
     partitions = [
         MetadataResponsePartition(partition_index=number, leader_id=-1, replica_nodes=[1], isr_nodes=[1])
