@@ -1,8 +1,6 @@
 """``pybroker explain group``."""
 
-import shutil
 from collections.abc import Iterator
-from textwrap import fill
 
 from ...base.command_parser import CommandParser
 from ...base.printable import printable
@@ -13,6 +11,7 @@ from ..output.columns import duration_text
 from ..verb import Call, Verb
 from .coordinator_rules import without_coordinator
 from .evidence import REBALANCING, Evidence, gathered
+from .labelled_lines import finding_lines, labelled, text_width
 from .reading_rules import reading_findings
 from .rebalance_rules import rebalance_findings
 from .shapes import Finding, GroupExplanation, LagExplanation
@@ -22,9 +21,6 @@ __all__ = ["GROUP", "explanation_lines", "explanation_of"]
 
 _NO_COORDINATOR = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)
 _WATCH_S = 3.0
-_WIDTH = 120
-"""Characters of a line where there is no terminal."""
-_LEAST_WIDTH = 40
 
 
 def _arguments(parser: CommandParser) -> None:
@@ -84,29 +80,12 @@ def _verdict(evidence: Evidence, found: list[Finding]) -> str:
 
 def explanation_lines(view: GroupExplanation | LagExplanation) -> Iterator[str]:
     """The text for people: the verdict, then each finding with its culprit and what to try."""
-    width = shutil.get_terminal_size((_WIDTH, 0)).columns
+    width = text_width()
     yield f"{printable(view.group)} {printable(view.text)} (source: {view.source})"
     if view.lag is not None:
         age = "" if not view.lag_seconds else f", the oldest unread {duration_text(view.lag_seconds)} old"
-        yield _labelled("lag", f"{view.lag:,} records{age}", width)
-    for finding in view.findings:
-        yield _labelled("why" if finding.is_trouble else "note", finding.text, width)
-        if finding.culprit is not None:
-            yield _labelled("culprit", finding.culprit, width)
-        for remedy in finding.remedies:
-            yield _labelled("try", remedy, width)
-
-
-def _labelled(label: str, text: str, width: int) -> str:
-    """A text behind its label, on as many lines as it needs."""
-    return fill(
-        printable(text),
-        max(width, _LEAST_WIDTH),
-        initial_indent=f"  {label:<8} ",
-        subsequent_indent=" " * 11,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+        yield labelled("lag", f"{view.lag:,} records{age}", width)
+    yield from finding_lines(view.findings, width)
 
 
 GROUP = Verb(

@@ -6,11 +6,12 @@ from .explain_group import GROUP
 from .explain_lag import LAG
 from .explain_offset import OFFSET
 from .explain_retention import RETENTION
+from .explain_topic import TOPIC
 
 __all__ = ["EXPLAIN"]
 
 EXPLAIN = Noun(
     "explain",
     "Says why something is as it is, who is the reason, and what to try.",
-    (GROUP, LAG, ACL, OFFSET, RETENTION),
+    (GROUP, LAG, ACL, OFFSET, RETENTION, TOPIC),
 )

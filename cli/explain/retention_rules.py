@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from ..output.columns import bytes_text, duration_text
 from .shapes import Finding, RetentionExplanation, RetentionPartition
 
-__all__ = ["explained_retention"]
+__all__ = ["explained_retention", "kept_text"]
 
 
 def explained_retention(
@@ -14,7 +14,7 @@ def explained_retention(
     """The explanation of a topic with these settings: cleanup.policy, retention.ms, retention.bytes, segment.bytes."""
     findings = tuple(_findings(policy, kept_ms, kept_bytes, segment_bytes, partitions))
     deletes = "delete" in policy
-    text = _rule_text(topic, deletes, kept_ms, kept_bytes)
+    text = f"{topic} {kept_text(policy, kept_ms, kept_bytes)}"
     if late := sum(each.expired_records or 0 for each in partitions if deletes):
         text += f"; yet {late:,} {'offset is' if late == 1 else 'offsets are'} older"
     return RetentionExplanation(
@@ -30,14 +30,15 @@ def explained_retention(
     )
 
 
-def _rule_text(topic: str, deletes: bool, kept_ms: int, kept_bytes: int) -> str:
-    if not deletes:
-        return f"{topic} keeps the newest record of each key for ever (cleanup.policy=compact)"
+def kept_text(policy: str, kept_ms: int, kept_bytes: int) -> str:
+    """For how long a topic keeps records, as the end of a sentence. The arguments are as in `explained_retention`."""
+    if "delete" not in policy:
+        return "keeps the newest record of each key for ever (cleanup.policy=compact)"
     if kept_ms < 0 and kept_bytes < 0:
-        return f"{topic} keeps all records for ever"
+        return "keeps all records for ever"
     time_text = "any time" if kept_ms < 0 else duration_text(kept_ms / 1000)
     size_text = "any size" if kept_bytes < 0 else f"{bytes_text(kept_bytes)} a partition"
-    return f"{topic} keeps {time_text} and {size_text}"
+    return f"keeps {time_text} and {size_text}"
 
 
 def _findings(

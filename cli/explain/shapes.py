@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ..groups.shapes import GroupPartition
+from ..topics.shapes import Partition
 
 __all__ = [
     "Finding",
@@ -12,6 +13,10 @@ __all__ = [
     "OffsetExplanation",
     "RetentionExplanation",
     "RetentionPartition",
+    "TopicExplanation",
+    "TopicGroup",
+    "TopicValue",
+    "WritingProducer",
 ]
 
 
@@ -102,3 +107,52 @@ class OffsetExplanation:
     last_stable_offset: Annotated[int, "readers of committed records stop here"]
     end_offset: Annotated[int, "the offset of the next record"]
     remedy: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicValue:
+    """A setting that acts on a topic, and is not Kafka's default."""
+
+    name: str
+    value: Annotated[str | None, "null: it has no value, or it is secret"]
+    source: Annotated[str, "topic, broker, all brokers or file"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritingProducer:
+    """An idempotent or transactional producer that wrote to a topic, until producer.id.expiration.ms."""
+
+    producer_id: int
+    transactional_id: Annotated[str | None, "null: it has none, or the cluster does not tell"]
+    partitions: Annotated[tuple[int, ...], "that it wrote to"]
+    last_written_ms: Annotated[int | None, "milliseconds since 1970; null: not told"]
+    open_partitions: Annotated[tuple[int, ...], "where its transaction is open"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicGroup:
+    """A group that reads a topic, or has offsets in it."""
+
+    group: str
+    state: str
+    members: Annotated[int, "that read the topic"]
+    lag: Annotated[int | None, "records; null: unknown"]
+    lost_partitions: Annotated[tuple[int, ...], "where the committed offset is outside the log"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicExplanation:
+    """Why a topic is as it is: who leads it, what its settings are, and who uses it."""
+
+    topic: str
+    is_healthy: bool
+    text: Annotated[str, "the verdict in one line"]
+    is_writable: Annotated[bool | None, "every partition takes writes with acks=all; null: min.insync.replicas unknown"]
+    min_isr: Annotated[int | None, "min.insync.replicas; null: not told"]
+    kept: Annotated[str | None, "for how long records are kept; null: not told"]
+    partitions: tuple[Partition, ...]
+    settings: Annotated[tuple[TopicValue, ...], "those that are not defaults"]
+    producers: Annotated[tuple[WritingProducer, ...], "at most 1,000, the last to write first"]
+    groups: tuple[TopicGroup, ...]
+    findings: tuple[Finding, ...]
+    not_told: Annotated[tuple[str, ...], "what the cluster did not tell, and why"]

@@ -12,7 +12,7 @@ from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...protocol.errors import ErrorCode, error_for
 from ...protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from ...protocol.messages.offset_fetch import OffsetFetchRequest
+from ...protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from ...protocol.sentinels import EARLIEST, LATEST
 
 __all__ = [
@@ -57,15 +57,24 @@ def committed_offsets(cluster: AdminCluster, group: str) -> dict[TopicPartition,
 
 
 def committed_by(
-    cluster: AdminCluster, coordinator: int, groups: Sequence[str]
+    cluster: AdminCluster,
+    coordinator: int,
+    groups: Sequence[str],
+    partitions: Mapping[str, Sequence[int]] | None = None,
 ) -> dict[str, dict[TopicPartition, Committed]]:
-    """The offsets of many groups of one coordinator. Raises KafkaError."""
+    """The offsets of many groups of one coordinator. ``partitions``: only these, by topic. Raises KafkaError."""
     connection = cluster.connection_to(coordinator)
+    topics = None
+    if partitions is not None:
+        topics = [
+            OffsetFetchRequestTopic(name=topic, partition_indexes=list(numbers))
+            for topic, numbers in partitions.items()
+        ]
     found: dict[str, dict[TopicPartition, Committed]] = {}
     for start in range(0, len(groups), _REQUESTS_UNDER_WAY):
         some = groups[start : start + _REQUESTS_UNDER_WAY]
         for group in some:
-            connection.send(OffsetFetchRequest(group_id=group, topics=None))
+            connection.send(OffsetFetchRequest(group_id=group, topics=topics))
         answers = [connection.receive() for _ in some]
         found |= {group: _committed_in(group, answer) for group, answer in zip(some, answers, strict=True)}
     return found
