@@ -57,6 +57,12 @@ def _produce() -> Noun:
     return PRODUCE
 
 
+def _top() -> Noun:
+    from .top.noun import TOP
+
+    return TOP
+
+
 def _topics() -> Noun:
     from .topics.noun import TOPICS
 
@@ -101,13 +107,14 @@ def _txns() -> Noun:
 
 NOUNS: Mapping[str, LazyNoun] = {
     "explain": LazyNoun(
-        "say why a group is stuck, why old records are still there, and whether a user may do something",
+        "say why a group is stuck, what a topic lacks, why old records are there, and whether a user may do something",
         _explain,
     ),
     "doctor": LazyNoun("check a cluster from the side of its clients, and tell how to mend it", _doctor),
     "groups": LazyNoun("show groups, their offsets and lag, and change them", _groups),
     "consume": LazyNoun("print the records of topics", _consume),
     "produce": LazyNoun("write records to a topic", _produce),
+    "top": LazyNoun("show the busiest brokers and topics, and the groups that are behind", _top),
     "topics": LazyNoun("list, create, change and delete topics", _topics),
     "configs": LazyNoun("show, change and compare settings", _configs),
     "acls": LazyNoun("list, add, remove and check rights", _acls),
@@ -115,5 +122,5 @@ NOUNS: Mapping[str, LazyNoun] = {
     "quotas": LazyNoun("list, set and remove quotas of clients", _quotas),
     "cluster": LazyNoun("check a cluster, wait for it, and move its partitions", _cluster),
     "txns": LazyNoun("list, describe and abort transactions", _txns),
-    "bench": LazyNoun("measure how fast a cluster takes records", _bench),
+    "bench": LazyNoun("measure how fast a cluster takes and gives records", _bench),
 }

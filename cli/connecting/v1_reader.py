@@ -80,6 +80,23 @@ class V1Reader:
         assert refusal is not None
         raise refusal
 
+    def of_all(self, path: str, problems: list[str]) -> list[dict[str, Any]]:
+        """The documents at ``/v1/path`` of all brokers. ``problems`` gets a line for each broker that gives none.
+
+        Raises CommandError when none does.
+        """
+        found: list[dict[str, Any]] = []
+        refusal = None
+        for url in self._urls:
+            try:
+                found.append(self._ask(url, f"/v1/{path}"))
+            except CommandError as error:
+                refusal = error
+                problems.append(str(error))
+        if not found and refusal is not None:
+            raise refusal
+        return found
+
     def _ask(self, url: str, path: str) -> dict[str, Any]:
         from http.client import HTTPConnection, HTTPException, HTTPSConnection  # a fifth of the start of a command
 
