@@ -113,10 +113,16 @@ def _wait(call: Call) -> int:
     """Looks until all conditions hold or the time is over."""
     options = call.options
     deadline = time.monotonic() + options.timeout
-    while lacking := _lacking(call):
-        if time.monotonic() >= deadline:
-            raise CommandError(f"after {options.timeout:g} s still: {lacking}", TIMED_OUT)
-        time.sleep(_PAUSE_S)
+    lacking: str | None = ""
+    progress = call.output.progress(lambda elapsed_s: printable(f"{elapsed_s:.0f} s: {lacking}"))
+    try:
+        while lacking := _lacking(call):
+            if time.monotonic() >= deadline:
+                raise CommandError(f"after {options.timeout:g} s still: {lacking}", TIMED_OUT)
+            progress.tick()
+            time.sleep(_PAUSE_S)
+    finally:
+        progress.clear()
     call.output.say("the cluster is ready")
     return DONE
 

@@ -9,6 +9,7 @@ from ..exit_codes import DONE, UNHEALTHY
 from ..output.columns import Column
 from ..results import print_results
 from ..verb import Call, Verb
+from .finished_moves import wait_for_moves
 from .moves import change_moves, moves_under_way, replicas_of
 from .reassignment_plan import balanced, plan_text, read_plan
 from .shapes import PartitionMove, PartitionMoveState, PlannedPartition, ReassignmentPlan
@@ -50,6 +51,14 @@ def _arguments(parser: CommandParser) -> None:
     add("--brokers", metavar="IDS", help="plan: the brokers to use, such as 1,2,3; default: all that are alive")
     add("-r", "--replication-factor", metavar="N", type=int, help="plan: replicas of each partition; default: as now")
     add("--all", action="store_true", help="cancel: all moves that are under way")
+    add(
+        "--wait",
+        metavar="SECONDS",
+        nargs="?",
+        type=float,
+        const=float("inf"),
+        help="verify: wait until the moves are done, at most so long",
+    )
 
 
 def _run(call: Call) -> int:
@@ -124,6 +133,8 @@ def _verify(call: Call) -> int:
     """Without a plan: the moves that are under way."""
     ongoing = moves_under_way(call.cluster, _timeout_ms(call))
     plan = _given_plan(call) if call.options.arguments else dict.fromkeys(ongoing)
+    if call.options.wait is not None:
+        ongoing = wait_for_moves(call, plan, call.options.wait)
     current = replicas_of(call.cluster, {at.topic for at in plan})
     rows = []
     for at, replicas in sorted(plan.items()):

@@ -1,9 +1,12 @@
 """``pybroker consume TOPIC``: its arguments, and how they become a run."""
 
 import argparse
+import os
+import stat
 import sys
 
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
+from ...base.progress_line import ProgressLine
 from ...base.topic_partition import TopicPartition
 from ...client.fetching.partition_reader import PartitionReader
 from ...client.record_filter import BatchSearch, QueryError, parse_query
@@ -72,10 +75,14 @@ def _run(call: Call) -> int:
             _read_as_member(call, start, until, consumption)
         else:
             starts = starts_of(call.cluster, chosen_partitions(call.cluster, options.topics), start)
-            for found in _reader(call, starts, until).batches():
+            reader = _reader(call, starts, until)
+            progress = _progress(call, reader)
+            for found in reader.batches():
                 consumption.take(found)
+                progress.tick()
                 if consumption.is_full:
                     break
+            progress.clear()
     finally:
         printer.end()
     return DONE
@@ -84,6 +91,27 @@ def _run(call: Call) -> int:
 def _reader(call: Call, starts: dict[TopicPartition, int], until: Place | None) -> PartitionReader:
     ends = ends_of(call.cluster, starts, until)
     return PartitionReader(call.cluster, starts, ends, call.output.say, max(_RETRY_S, call.options.timeout))
+
+
+def _progress(call: Call, reader: PartitionReader) -> ProgressLine:
+    """How far the reading is, while the records go into a file and there is an end."""
+    total = reader.left
+    if not total or not _goes_into_file():
+        return ProgressLine(None, str)
+    return call.output.progress(
+        lambda elapsed_s: (
+            f"{total - (reader.left or 0):,} of {total:,} offsets, "
+            f"{(total - (reader.left or 0)) / elapsed_s:,.0f} a second"
+        ),
+        lambda: 1 - (reader.left or 0) / total,
+    )
+
+
+def _goes_into_file() -> bool:
+    try:
+        return stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
+    except OSError:  # it is no file of the system
+        return False
 
 
 def _read_as_member(call: Call, start: Place, until: Place | None, consumption: Consumption) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO
 
 from ...base.printable import printable
+from ...base.progress_line import ProgressLine
 from ...views.json_text import to_json
 from .columns import Column
 from .table import table
@@ -28,6 +29,7 @@ class Output:
         self._stdout = stdout
         self._stderr = stderr
         self._is_quiet = is_quiet
+        self._progress: ProgressLine | None = None
 
     @property
     def is_for_people(self) -> bool:
@@ -65,11 +67,22 @@ class Output:
     def say(self, text: str) -> None:
         """Print words for people on standard error."""
         if not self._is_quiet:
+            self._clear_progress()
             self._stderr.write(f"{printable(text)}\n")
+
+    def progress(self, words: Callable[[float], str], share: Callable[[], float | None] = lambda: None) -> ProgressLine:
+        """A line on standard error about long work; nothing is drawn without a terminal, or when words are unwanted."""
+        self._progress = ProgressLine(None if self._is_quiet else self._stderr, words, share)
+        return self._progress
 
     def fail(self, text: str) -> None:
         """Print on standard error why a part of the work failed."""
+        self._clear_progress()
         self._stderr.write(f"pybroker: {printable(text)}\n")
+
+    def _clear_progress(self) -> None:
+        if self._progress is not None:
+            self._progress.clear()
 
     def _write_data(self, views: Sequence[Any], name: Callable[[Any], str]) -> None:
         if self.form == "json":

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -69,8 +70,9 @@ def _run(call: Call) -> int:
     count = len(topic.partitions)
     if options.partition is not None and not 0 <= options.partition < count:
         raise CommandError(f"topic {options.topic} has no partition {options.partition}; last: {count - 1}", NOT_THERE)
-    report = Report(sys.stdout if options.verbose else None, None if options.quiet else sys.stderr)
     with _opened(options.file) as descriptor:
+        words = None if options.quiet else sys.stderr
+        report = Report(sys.stdout if options.verbose else None, words, lambda: _share_read(descriptor))
         if options.dry_run:
             records = sum(len(lines) for lines in _records(options, descriptor, headers, nullcontext))
             call.output.say(f"would write {records:,} records to {options.topic}")
@@ -179,6 +181,14 @@ def _opened(file: str | None) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _share_read(descriptor: int) -> float | None:
+    """The part of a file that was read; None for a pipe or a terminal."""
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or not found.st_size:
+        return None
+    return os.lseek(descriptor, 0, os.SEEK_CUR) / found.st_size
 
 
 def _headers(pairs: list[str]) -> Headers:

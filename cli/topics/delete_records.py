@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 
 from ...base.command_parser import CommandParser
 from ...base.topic_partition import TopicPartition
-from ...client.admin_cluster import AdminCluster
 from ...client.cluster import NO_OFFSET
 from ...client.connection import Connection
 from ...protocol.errors import KafkaError, error_for
@@ -73,7 +72,7 @@ def _delete(call: Call, wanted: Callable[[_Starts], _Starts]) -> int:
         topics = ", ".join(dict.fromkeys(each.topic for each in plan))
         confirm(f"Delete {records:,} offsets' records from {len(plan)} partitions of {topics}?")
     failures: list[Exception] = []
-    done = plan if options.dry_run else _ask_leaders(cluster, plan, round(options.timeout * 1000), failures)
+    done = plan if options.dry_run else _ask_leaders(call, plan, failures)
     rows = [
         Truncation(
             topic=each.topic,
@@ -87,14 +86,19 @@ def _delete(call: Call, wanted: Callable[[_Starts], _Starts]) -> int:
     return print_results(call.output, rows, _COLUMNS, lambda row: f"{row.topic}:{row.partition}", failures)
 
 
-def _ask_leaders(cluster: AdminCluster, plan: _Starts, timeout_ms: int, failures: list[Exception]) -> _Starts:
+def _ask_leaders(call: Call, plan: _Starts, failures: list[Exception]) -> _Starts:
     """The new starts of the partitions whose records were deleted."""
+    cluster, timeout_ms = call.cluster, round(call.options.timeout * 1000)
     by_leader: dict[Connection, dict[str, list[DeleteRecordsPartition]]] = defaultdict(lambda: defaultdict(list))
     for each, start in plan.items():
         asked = DeleteRecordsPartition(partition_index=each.partition, offset=start)
         by_leader[cluster.leader_connection(each)][each.topic].append(asked)
     done: dict[TopicPartition, int] = {}
+    progress = call.output.progress(
+        lambda _: f"{len(done):,} of {len(plan):,} partitions", lambda: len(done) / max(len(plan), 1)
+    )
     for leader, topics in by_leader.items():
+        progress.tick()
         request = DeleteRecordsRequest(
             topics=[DeleteRecordsTopic(name=name, partitions=asked) for name, asked in topics.items()],
             timeout_ms=timeout_ms,
@@ -111,6 +115,7 @@ def _ask_leaders(cluster: AdminCluster, plan: _Starts, timeout_ms: int, failures
                     failures.append(error_for(result.error_code, f"{at}: {error_for(result.error_code)}"))
                 else:
                     done[at] = result.low_watermark
+    progress.clear()
     return done
 
 

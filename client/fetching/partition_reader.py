@@ -75,6 +75,12 @@ class PartitionReader:
         self._rest_ends = 0.0
         self.positions = {at: start for at, start in starts.items() if start < self._ends[at]}
 
+    @property
+    def left(self) -> int | None:
+        """Offsets up to the ends of all partitions; None when one is read on and on."""
+        ends = [self._ends[at] for at in self.positions]
+        return None if NO_END in ends else sum(ends) - sum(self.positions.values())
+
     def batches(self) -> Iterator[Batches]:
         """Yields what arrives, until all partitions are done. Raises KafkaError, ConnectionError."""
         while self.positions:
