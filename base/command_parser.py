@@ -1,10 +1,11 @@
 """The argument parser and the error that all commands share, and their exit codes."""
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from typing import NoReturn
 
-__all__ = ["BAD_INPUT", "FAILED", "CommandError", "CommandParser", "named_values"]
+__all__ = ["BAD_INPUT", "FAILED", "CommandError", "CommandParser", "named_values", "parser_of"]
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -15,6 +16,17 @@ class CommandError(Exception):
     def __init__(self, message: str, exit_code: int = FAILED) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+class _FoundParserError(Exception):
+    """Raised in place of parsing, so that a command gets no further."""
+
+    def __init__(self, parser: "CommandParser") -> None:
+        super().__init__()
+        self.parser = parser
+
+
+_is_sought = ContextVar("is_sought", default=False)
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -32,8 +44,31 @@ class CommandParser(argparse.ArgumentParser):
             allow_abbrev=False,
         )
 
+    def parse_known_args(  # type: ignore[override]  # no command has a namespace of its own
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        if _is_sought.get():
+            raise _FoundParserError(self)
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{message} (see {self.prog} --help)", BAD_INPUT)
+
+
+def parser_of(command: Callable[[Sequence[str]], object], arguments: Sequence[str]) -> CommandParser | None:
+    """The parser that a command would read these arguments with; None if it refuses them before. The command must do
+    nothing before it parses, because it is called.
+    """
+    token = _is_sought.set(True)
+    try:
+        command(arguments)
+    except _FoundParserError as found:
+        return found.parser
+    except CommandError:
+        return None
+    finally:
+        _is_sought.reset(token)
+    return None
 
 
 def named_values(pairs: Iterable[str], option: str = "") -> dict[str, str]:

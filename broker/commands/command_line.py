@@ -57,7 +57,9 @@ def _complete(words: Sequence[str]) -> int:
     from ...cli.completion.candidates import candidates
     from ...cli.completion.live_names import live_names
 
-    sys.stdout.write("".join(f"{word}\n" for word in candidates(words, {*NOUNS, *_COMMANDS}, live_names)))
+    commands = {name: command.run for name, command in _COMMANDS.items()}
+    commands[""] = _serve
+    sys.stdout.write("".join(f"{word}\n" for word in candidates(words, commands, live_names)))
     return _STOPPED
 
 
@@ -161,6 +163,10 @@ def _run(arguments: Sequence[str], run: Serve | None) -> int:
         return _complete(arguments[1:])
     if name in _COMMANDS:
         return _COMMANDS[name].run(arguments[1:])
+    return _serve(arguments, run)
+
+
+def _serve(arguments: Sequence[str], run: Serve | None = None) -> int:
     from .serve_command import serve_command
 
     summaries = {name: noun.summary for name, noun in NOUNS.items()}

@@ -20,7 +20,10 @@ complete -o default -F _pybroker pybroker
 _pybroker() {
     local -a found
     found=("${(@f)$(pybroker __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-    if [[ -n ${found[1]} ]]; then compadd -a found; else _files; fi
+    if [[ -z ${found[1]} ]]; then _files
+    elif [[ ${found[1]} == *= ]]; then compadd -S '' -a found
+    else compadd -a found
+    fi
 }
 compdef _pybroker pybroker
 """,
@@ -29,9 +32,14 @@ function __pybroker_complete
     set -l words (commandline -opc)
     set -l word (commandline -ct)
     set -e words[1]
-    pybroker __complete $words "$word" 2>/dev/null
+    set -l found (pybroker __complete $words "$word" 2>/dev/null)
+    if count $found >/dev/null
+        string join \n -- $found
+    else
+        __fish_complete_path "$word"
+    end
 end
-complete -c pybroker -a '(__pybroker_complete)'
+complete -c pybroker -f -a '(__pybroker_complete)'
 """,
 }
 

@@ -12,6 +12,7 @@ from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...protocol.apis import ApiKey
 from ...protocol.errors import KafkaError, error_for
+from ...protocol.messages.describe_configs import DescribeConfigsResourceResult
 from ...protocol.messages.describe_producers import DescribeProducersRequest, ProducerState, TopicRequest
 from ...protocol.sentinels import EARLIEST, LATEST
 from ..configs.found_settings import SOURCES, found_settings
@@ -58,13 +59,12 @@ def _noting(what: str, problems: list[str]) -> Iterator[None]:
 
 def _settings(cluster: AdminCluster, topic: str, problems: list[str]) -> tuple[TopicValue, ...]:
     resource = NamedResource(ResourceKind.TOPIC, topic)
+    found: list[DescribeConfigsResourceResult] = []
     with _noting("settings", problems):
         found = found_settings(cluster, [resource])[resource]
-        return tuple(
-            TopicValue(name=each.name, value=each.value, source=SOURCES.get(each.config_source, DEFAULT))
-            for each in found
-        )
-    return ()
+    return tuple(
+        TopicValue(name=each.name, value=each.value, source=SOURCES.get(each.config_source, DEFAULT)) for each in found
+    )
 
 
 def _producers(

@@ -9,8 +9,9 @@ import signal
 import termios
 import threading
 import tty
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Any
 
 from .drawing import DrawnLine
@@ -49,7 +50,7 @@ class Terminal:
     @contextmanager
     def opened(self) -> Iterator[None]:
         """Take the screen; give it back at the end. Raises SignalledError in the body."""
-        handlers = {
+        handlers: dict[int, Callable[[int, FrameType | None], None]] = {
             signal.SIGTERM: self._end,
             signal.SIGHUP: self._end,
             signal.SIGWINCH: self._resized,

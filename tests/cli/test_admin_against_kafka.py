@@ -150,4 +150,4 @@ def test_bench_and_completion_work_with_kafka(servers: str, monkeypatch: pytest.
         (["configs", "set"], "topic/measured"),
         (["configs", "set", "topic/measured"], "retention.ms="),
     ]:
-        assert expected in candidates([*words, ""], (), live_names.live_names)
+        assert expected in candidates([*words, ""], {}, live_names.live_names)

@@ -57,9 +57,10 @@ def log_command(arguments: Sequence[str]) -> int:
             ]
         ),
     )
-    parser.add_argument("tool", metavar="TOOL", nargs="?", help=", ".join(_TOOLS))
-    options, _ = parser.parse_known_args(arguments)
-    wrong = "a tool is missing" if options.tool is None else f"{options.tool}: unknown tool"
+    parser.add_argument("tool", metavar="TOOL", nargs="?", choices=tuple(_TOOLS), help=", ".join(_TOOLS))
+    parser.parse_known_args([each for each in arguments if each.startswith("-")])
+    given = [each for each in arguments if not each.startswith("-")]
+    wrong = f"{given[0]}: unknown tool" if given else "a tool is missing"
     raise CommandError(f"{wrong}; tools: {', '.join(_TOOLS)} (see pybroker log --help)", BAD_INPUT)
 
 

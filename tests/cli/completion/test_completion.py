@@ -8,11 +8,16 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from pybroker.broker.commands.init.init_command import init_command
+from pybroker.broker.commands.log.log_command import log_command
+from pybroker.broker.commands.serve_command import serve_command
 from pybroker.cli.completion import live_names
 from pybroker.cli.completion.candidates import candidates
+from pybroker.cli.completion.scripts import completion_command
 from pybroker.cli.nouns import NOUNS
 from support.clients.commands import Pybroker
 from support.processes.ports import free_port
@@ -27,13 +32,18 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def offered(*words: str) -> list[str]:
     """The candidates; a name in the cluster is shown as the question for it."""
-    return candidates(words, [*NOUNS, "log"], lambda wanted: [f"{wanted.kind}:{wanted.resource}"])
+    commands = {"": _serve, "log": log_command, "init": init_command, "completion": completion_command}
+    return candidates(words, commands, lambda wanted: [f"{wanted.kind}:{wanted.resource}"])
+
+
+def _serve(arguments: Sequence[str]) -> int:
+    return serve_command(arguments, {}, None)
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["to"], ["topics"]),
+        (["to"], ["top", "topics"]),
         (["topics", "de"], ["describe", "delete"]),
         (["topics", "describe", ""], ["TOPIC:"]),
         (["topics", "describe", "a", ""], ["TOPIC:a"]),
@@ -46,7 +56,20 @@ def offered(*words: str) -> list[str]:
         (["topics", "list", "--command-config", ""], []),
         (["consume", ""], ["TOPIC:"]),
         (["completion", "z"], ["zsh"]),
-        (["log", ""], []),
+        (["topics", "list", "--output=js"], ["--output=json", "--output=jsonl"]),
+        (["topics", "list", "--output", "=", "js"], ["json", "jsonl"]),
+        (["topics", "list", "--output", "="], ["table", "wide", "json", "jsonl", "name"]),
+        (["topics", "list", "--nothing=t"], []),
+        (["topics", "list", "--internal=t"], []),
+        (["topics", "describe", "-b", "h", ":", "1", "--boot"], ["--bootstrap-server"]),
+        (["groups", "lag", "-b", "h", ":", "1", ""], ["GROUP:"]),
+        (["log", ""], ["dump", "verify", "stat"]),
+        (["log", "verify", "--sh"], ["--shallow"]),
+        (["init", ""], ["compose"]),
+        (["init", "compose", "--brokers", ""], ["1", "3", "5"]),
+        (["init", "compose", "--brokers=3", "--mon"], ["--monitoring"]),
+        (["--conf"], ["--config"]),
+        (["--config", "x", "--print"], ["--print-config"]),
         (["nothing", "at", "all"], []),
         (["topics", "nothing", ""], []),
     ],
