@@ -1,5 +1,6 @@
 """``explain topic``: the rules, and topics of a broker whose verdict is compared with what the broker then does."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -184,14 +185,13 @@ def test_producers_and_groups_of_the_topic_are_shown(servers: str) -> None:
     try:
         ran = run(servers, "explain", "topic", "used")
         assert ran.code == 0
-        lines = ran.out.splitlines()
-        assert lines[0] == "used is fine: 2 partitions take writes with acks=all"
-        assert [line for line in lines if line.startswith("  reader")] == [
-            "  reader   reads-used: Empty, 0 members, lag 3"
-        ]
-        (writer,) = [line for line in lines if line.startswith("  writer")]
-        assert "(pay): 1 partition, last " in writer
-        assert writer.endswith(" ago, transaction open in 1")
+        text = " ".join(ran.out.split())
+        assert text.startswith("used is fine: 2 partitions take writes with acks=all ")
+        assert text.count(" reader ") == 1
+        assert text.endswith(" reader reads-used: Empty, 0 members, lag 3")
+        assert re.search(
+            r" writer producer id \d+ \(pay\): 1 partition, last [\d.]+ s ago, transaction open in 1 ", text
+        )
     finally:
         producer.abort_transaction()
 

@@ -155,11 +155,12 @@ def test_one_look_without_a_terminal_prints_tables(servers: str, http: str) -> N
     for way in ((), ("--v1", http)):
         (row,) = checked_json(servers, TopView, "top", "-d", "0.1", *way)
         (topic,) = [each for each in row["topics"] if each["topic"] == "busy"]
-        assert (topic["partitions"], topic["size_bytes"] > 0, topic["records_per_s"] is None) == (2, True, False)
+        assert (topic["partitions"], topic["size_bytes"] > 0) == (2, True)
         (group,) = [each for each in row["groups"] if each["group"] == "behind"]
         assert (group["state"], group["members"], group["lag"]) == ("Empty", 0, 2)
         (broker,) = row["brokers"]
-        assert (broker["is_controller"], broker["records_per_s"] is None) == (True, False)
+        assert broker["is_controller"]
+        assert way or (broker["records_per_s"], topic["records_per_s"]) == (0.0, 0.0)
     ran = run(servers, "top", "-n", "2", "-d", "0.1", "--filter", "busy")
     assert (ran.code, ran.err) == (0, "")
     assert [line.split()[:2] for line in ran.out.splitlines() if line.startswith("busy")] == [["busy", "2"]] * 2
