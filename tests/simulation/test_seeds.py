@@ -21,7 +21,7 @@ The limit counts iterations because other work on the machine makes a run take h
 """
 
 
-@pytest.mark.parametrize("seed", [*FIXED, *FAILED_ONCE])
+@pytest.mark.parametrize("seed", [*FIXED, *(pytest.param(seed, marks=pytest.mark.long) for seed in FAILED_ONCE)])
 def test_simulated_cluster_keeps_invariants_within_iteration_limit(seed: int) -> None:
     result = run_seed(seed)
     assert result.violation is None, "\n".join((result.violation or "", *useful_lines(result)))
