@@ -3,6 +3,7 @@
 Also makes hypothesis try the same examples in every run.
 """
 
+import gc
 import os
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping
@@ -16,6 +17,7 @@ from support.source_tree import tree_of
 from test_suite import is_quick
 
 SLOWEST_FILES = 30
+NEW_OBJECTS_PER_COLLECTION = 10_000
 
 
 @dataclass
@@ -56,6 +58,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: is_quick(item.nodeid))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Exclude modules and test items, millions of objects, from garbage collections; they live until the end."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(NEW_OBJECTS_PER_COLLECTION)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import shutil
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,10 @@ WRITTEN = TopicPartition("events", 0)
 
 
 @pytest.fixture(autouse=True, scope="module")
-def short_collections() -> Iterator[None]:
+def short_collections() -> None:
     """Exclude the objects of earlier tests from garbage collection: a thousand checks collect all garbage each."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="module")
