@@ -12,6 +12,7 @@ from interop.side_by_side.conversation import Conversation, Step
 from interop.side_by_side.plain_form import Json, See
 from pybroker.base.acls import CLUSTER_NAME, AclOperation, AclPermission, AclResourceType, PatternType
 from pybroker.protocol.apis import ApiKey
+from pybroker.protocol.codec import Message
 from support.in_process.rights_table import RIGHTS, Ask, Row
 from support.load.request_of_each_api import plain_request
 
@@ -44,6 +45,19 @@ OF_USERS = ("nothing", "all", "all for another user", "all for everyone")
 """Names of the shapes that depend on who the client is."""
 ONLY_HERE = {ApiKey.DESCRIBE_TOPIC_PARTITIONS}
 """Kafka serves it in KRaft mode only."""
+
+
+CHANGE_ACLS = {ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS}
+
+
+@dataclass(frozen=True)
+class Question:
+    """A request, and the note of its step."""
+
+    key: ApiKey
+    request: Message
+    version: int
+    note: str
 
 
 @dataclass(frozen=True)
@@ -116,31 +130,30 @@ def record_verdicts(
         client = Conversation(("127.0.0.1", login_port), "client", source_host=CLIENT_HOST, user=USER)
     try:
         prepare(admin, is_open=is_open)
-        for key, rows in RIGHTS.items():
-            for row in () if isinstance(rows, str) or key in ONLY_HERE else rows:
-                _record_row(admin, client, key, row, principal, is_open=is_open, only=only)
+        for acls, questions in _questions(principal, only).items():
+            are_set = False
+            for question in questions:
+                if not are_set:
+                    set_acls(admin, acls, is_open=is_open)
+                client.ask(question.request, question.version, note=question.note, see=SEEN.get(question.key))
+                are_set = question.key not in CHANGE_ACLS
     finally:
         admin.close()
         client.close()
     return client.steps
 
 
-def _record_row(
-    admin: Conversation,
-    client: Conversation,
-    key: ApiKey,
-    row: Row,
-    client_principal: str,
-    *,
-    is_open: bool,
-    only: Collection[str],
-) -> None:
-    request = plain_request(key, **{**row.fields, **OTHER_FIELDS.get((key, row.version), {})})
-    for shape in shapes((*row.asks, *(row.denied_asks or ())), client_principal):
-        if only and shape.name not in only:
-            continue
-        set_acls(admin, shape.acls, is_open=is_open)
-        client.ask(request, row.version, note=f"{row.what}: {shape.name}", see=SEEN.get(key))
+def _questions(client_principal: str, only: Collection[str]) -> dict[frozenset[Acl], list[Question]]:
+    """The requests of all rows by the ACLs to try them with: a change of ACLs costs more than many requests."""
+    found: dict[frozenset[Acl], list[Question]] = {}
+    for key, rows in RIGHTS.items():
+        for row in () if isinstance(rows, str) or key in ONLY_HERE else rows:
+            request = plain_request(key, **{**row.fields, **OTHER_FIELDS.get((key, row.version), {})})
+            for shape in shapes((*row.asks, *(row.denied_asks or ())), client_principal):
+                if not only or shape.name in only:
+                    question = Question(key, request, row.version, f"{row.what}: {shape.name}")
+                    found.setdefault(shape.acls, []).append(question)
+    return found
 
 
 def prepare(admin: Conversation, *, is_open: bool) -> None:
