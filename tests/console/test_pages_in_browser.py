@@ -1,7 +1,6 @@
 """Tests that every page of the console is drawn in both themes and on narrow windows, without a problem.
 
-All pages are visited once, and looked at in each view. The screenshots are left in `.cache/screenshots/console`, or
-where PYBROKER_SCREENSHOTS says.
+All pages are visited once, and looked at in each view. With PYBROKER_SCREENSHOTS=FOLDER the screenshots are left there.
 """
 
 from collections import defaultdict
