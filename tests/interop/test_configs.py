@@ -6,7 +6,6 @@ test.
 
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -44,9 +43,9 @@ from support.clients.config_requests import (
     layers,
     replace,
 )
+from support.clients.tool_server import run_main
 from support.clients.wire_client import WireClient
 from support.processes.broker_process import BrokerProcess
-from support.processes.java import java_command
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
 from support.time.patience import await_answer
 
@@ -149,8 +148,7 @@ def set_now(client: WireClient, resource: Resource, **settings: str) -> None:
 
 
 def config_command(broker: Broker, *arguments: str, expected: int = 0) -> str:
-    command = java_command("kafka.admin.ConfigCommand", "--bootstrap-server", broker.bootstrap_servers, *arguments)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_main("kafka.admin.ConfigCommand", "--bootstrap-server", broker.bootstrap_servers, *arguments)
     assert done.returncode == expected, done.stdout + done.stderr
     return done.stdout + done.stderr
 

@@ -4,7 +4,6 @@ import json
 import random
 import re
 import struct
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,12 +14,12 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record
 from pybroker.storage.log_config import LogConfig
+from support.clients.tool_server import run_main
 from support.golden import read_lines
 from support.logs.compaction import compact_log
 from support.logs.log_tool import LogTool, fill_log, write_broker_directory
 from support.logs.storage_logs import CRASHED, NOW_MS, append_as_leader, close_cleanly, open_log
 from support.processes.broker_process import BrokerProcess
-from support.processes.java import java_command
 
 GOLDEN = Path(__file__).parent.parent / "reference" / "golden"
 CONFIG = LogConfig(segment_bytes=15_000, index_interval_bytes=500)
@@ -34,13 +33,10 @@ def log_tool(capsysbinary: pytest.CaptureFixture[bytes]) -> LogTool:
 
 def dump_of_kafka(*arguments: str) -> tuple[list[str], str]:
     """Returns the lines and error messages of Kafka's tool."""
-    command = java_command(
-        "kafka.tools.DumpLogSegments", *arguments, properties=("-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8")
-    )
-    done = subprocess.run(command, capture_output=True, check=False)
-    complaints = [line for line in done.stderr.decode().splitlines() if not line.startswith("log4j:")]
-    assert done.returncode == 0, done.stdout[-2000:].decode() + done.stderr.decode()
-    return done.stdout.decode().split("\n")[:-1], "\n".join(complaints)
+    done = run_main("kafka.tools.DumpLogSegments", *arguments)
+    complaints = [line for line in done.stderr.splitlines() if not line.startswith("log4j:")]
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    return done.stdout.split("\n")[:-1], "\n".join(complaints)
 
 
 def transactions(tmp_path: Path) -> Path:

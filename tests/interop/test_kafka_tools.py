@@ -1,21 +1,18 @@
 """Tests with Apache Kafka 3.9.1's own console and verifiable clients, and its log dump on our files."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 from kafka import KafkaProducer
+from support.clients.tool_server import run_main
 from support.processes.broker_process import BrokerProcess
-from support.processes.java import java_command
 
 TOOLS = "org.apache.kafka.tools"
 
 
 def run(main_class: str, *arguments: str, stdin: str = "", expected: int = 0) -> str:
-    done = subprocess.run(
-        java_command(main_class, *arguments), input=stdin, capture_output=True, text=True, check=False
-    )
+    done = run_main(main_class, *arguments, stdin=stdin)
     assert done.returncode == expected, done.stdout + done.stderr
     return done.stdout
 

@@ -1,7 +1,6 @@
 """SCRAM users that pybroker's command writes to ZooKeeper are those that Kafka's tool reads, and the reverse."""
 
 import io
-import subprocess
 import sys
 from collections.abc import Iterator
 
@@ -14,7 +13,7 @@ from pybroker.broker.security.sasl.scram_credential import ScramCredential
 from pybroker.config.load import load_config
 from pybroker.controller.tree.entity_names import encode_entity_name
 from pybroker.protocol.scram import SCRAM_MECHANISMS
-from support.processes.java import java_command
+from support.clients.tool_server import run_main
 from support.processes.kafka_process import ZooKeeperProcess
 
 USER = "ann b+c"
@@ -28,8 +27,9 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperPro
 
 
 def kafka_configs(place: str, *arguments: str) -> str:
-    command = java_command("kafka.admin.ConfigCommand", "--zookeeper", place, "--entity-type", "users", *arguments)
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    done = run_main("kafka.admin.ConfigCommand", "--zookeeper", place, "--entity-type", "users", *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 async def stored(place: str) -> dict[str, ScramCredential]:

@@ -1,14 +1,13 @@
 """Kafka's DumpLogSegments reads the files that this storage writes. Skipped without Java and Kafka's jars."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 from pybroker.storage.log_config import LogConfig
+from support.clients.tool_server import run_main
 from support.logs.compaction import compact_log
 from support.logs.log_tool import fill_log
 from support.logs.storage_logs import CRASHED, close_cleanly, open_log
-from support.processes.java import java_command
 
 CONFIG = LogConfig(segment_bytes=15_000, index_interval_bytes=500)
 FAULTS = (
@@ -23,8 +22,7 @@ FAULTS = (
 
 
 def dump(*arguments: str) -> str:
-    command = java_command("kafka.tools.DumpLogSegments", *arguments)
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    finished = run_main("kafka.tools.DumpLogSegments", *arguments)
     output = finished.stdout + finished.stderr
     assert finished.returncode == 0, output
     return output

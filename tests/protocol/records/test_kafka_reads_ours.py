@@ -1,13 +1,12 @@
 """Apache Kafka's DumpLogSegments reads what pybroker writes, in every format, with every codec and level."""
 
-import subprocess
 from pathlib import Path
 
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Headers, Record, build_batch
-from support.processes.java import java_command
+from support.clients.tool_server import run_main
 
 LEVELS: dict[Codec, tuple[int | None, ...]] = {
     Codec.GZIP: (None, 1, 9),
@@ -47,8 +46,8 @@ def test_kafka_reads_our_batches_of_every_format_codec_and_level(tmp_path: Path)
     data, record_count = segment()
     log = tmp_path / "00000000000000000000.log"
     log.write_bytes(data)
-    command = java_command("kafka.tools.DumpLogSegments", "--deep-iteration", "--print-data-log", "--files", str(log))
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    result = run_main("kafka.tools.DumpLogSegments", "--deep-iteration", "--print-data-log", "--files", str(log))
+    assert result.returncode == 0, result.stdout + result.stderr
     lines = result.stdout.splitlines()
     entries = [line for line in lines if "isvalid:" in line]
     assert entries

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from support.processes.java import java_command
+from support.clients.tool_server import run_main
 
 __all__ = ["TOOLS", "run_admin", "run_tool"]
 
@@ -12,9 +12,7 @@ TOOLS = "org.apache.kafka.tools"
 
 def run_tool(main_class: str, *arguments: str, stdin: str = "", expected: int = 0) -> str:
     """Returns the output of a class of Kafka without its logger's lines; it must exit with `expected`."""
-    done = subprocess.run(
-        java_command(main_class, *arguments), input=stdin, capture_output=True, text=True, check=False
-    )
+    done = run_main(main_class, *arguments, stdin=stdin)
     assert done.returncode == expected, done.stdout + done.stderr
     logged = [line for line in done.stderr.splitlines() if not line.startswith("log4j:")]
     return "\n".join([done.stdout, *logged]).strip()
