@@ -288,7 +288,7 @@ def everywhere(point: int, operation: Operation) -> bool:
 def test_power_cut_loses_no_synced_data(run: Run, tmp_path: Path, quick_disk: Path) -> None:
     """Half of the samples are of a file system that keeps no order of names."""
     history, busy = record(run, tmp_path / "run")
-    cut = PowerCut(history, seed=1, samples=1, unordered_samples=1, singles=before_syncs)
+    cut = PowerCut(history, seed=1, samples=1, unordered_samples=1, torn_samples=3, singles=before_syncs)
     states = check_all_states(cut, busy, quick_disk)
     print(f"{run.__name__}: {len(history)} operations, {2 * len(history)} samples, {states} different states")
     assert states > len(history)

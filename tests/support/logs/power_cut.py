@@ -136,7 +136,8 @@ def _disks_of(operations: Sequence[Operation]) -> dict[int, int]:
 class PowerCut:
     """All the states of a history, point by point. `singles` says at which points each operation is lost alone.
 
-    At each point there are `samples` of other combinations, and `unordered_samples` in which names keep no order.
+    At each point there are `samples` of other combinations, and `unordered_samples` in which names keep no order. Of
+    the parts that a torn write may leave, `torn_samples` are taken; None: all.
     """
 
     def __init__(
@@ -148,6 +149,7 @@ class PowerCut:
         singles: Callable[[int, Operation], bool],
         names_in_order: bool = True,
         unordered_samples: int = 0,
+        torn_samples: int | None = None,
     ) -> None:
         self._operations = list(history.operations)
         self._directories = history.directories()
@@ -156,6 +158,7 @@ class PowerCut:
         self._singles = singles
         self._names_in_order = names_in_order
         self._unordered_samples = unordered_samples
+        self._torn_samples = torn_samples
         self._random = random.Random(seed)
 
     def states(self) -> Iterator[tuple[int, Remains]]:
@@ -177,12 +180,16 @@ class PowerCut:
         yield Remains("no renames", disk.after(self._without_renames(pending)))
         yield Remains("names alone", disk.after([other for other in pending if is_of_names(other)]))
         if isinstance(last, Write):
-            for part in torn(last):
+            for part in self._torn(last):
                 yield Remains("the last write torn", disk.after([*pending[:-1], part]))
         for number in range(self._samples):
             yield Remains(f"sample {number}", disk.after(self._some(pending, names_in_order=self._names_in_order)))
         for number in range(self._unordered_samples):
             yield Remains(f"unordered sample {number}", disk.after(self._some(pending, names_in_order=False)))
+
+    def _torn(self, write: Write) -> list[Write]:
+        parts = list(torn(write))
+        return parts if self._torn_samples is None else self._random.sample(parts, min(self._torn_samples, len(parts)))
 
     def _losses_by_disk(self, disk: Disk) -> Iterator[Remains]:
         """One of several disks has written everything, the others none of their unsynced data."""
