@@ -119,11 +119,11 @@ def test_memory_of_decoded_small_requests_in_progress_is_bounded_over_all_connec
     topics = [CreatableTopic(name=f"{number}", num_partitions=1, replication_factor=1) for number in range(500)]
     # one iteration of the loop for each topic
     request = CreateTopicsRequest(topics=topics, timeout_ms=1000, validate_only=True)
-    peers = [field.throw(frame_of(request, 4) * 8) for _ in range(12)]
+    peers = [field.throw(frame_of(request, 4) * 8) for _ in range(9)]
     for peer in peers:
         for _ in range(8):
             read_answer(peer)
-    field.recovers(lines=0, mib=AT_REST_MIB)  # 46 MiB; 85 without a bound
+    field.recovers(lines=0, mib=AT_REST_MIB)  # 46 MiB; 75 without a bound
 
 
 def test_large_requests_in_progress_are_not_all_in_memory_at_once(field: Arena) -> None:
@@ -136,7 +136,7 @@ def test_large_requests_in_progress_are_not_all_in_memory_at_once(field: Arena) 
 
 
 def test_large_requests_of_all_apis_are_in_progress_one_at_a_time(field: Arena) -> None:
-    peers = [field.throw(request) for request in 3 * large_requests(50_000)]
+    peers = [field.throw(request) for request in 2 * large_requests(50_000)]
     for peer in peers:
         read_answer(peer)
     field.recovers(lines=len(peers), mib=AT_REST_MIB + 100)  # 143 MiB; 196 with one of each API

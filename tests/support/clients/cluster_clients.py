@@ -14,7 +14,7 @@ from support.time.patience import await_answer, await_that
 
 __all__ = ["ClusterClients"]
 
-_PAUSE_S = 0.02
+_PAUSE_S = 0.05
 """Seconds between two steps of a client. At full speed the clients would take the processors from everything else, and
 prove no more.
 """

@@ -22,6 +22,12 @@ from .wire_client import WireClient
 __all__ = ["GoodClient", "create_topic", "make_coordinator", "produce_request"]
 
 
+_PAUSE_S = 0.005
+"""Seconds between two rounds: without a pause the client and its broker would take both processors of a test that
+waits.
+"""
+
+
 def produce_request(topic: str, records: bytes | memoryview, *, acks: int = -1, partition: int = 0) -> ProduceRequest:
     data = TopicProduceData(name=topic, partition_data=[PartitionProduceData(index=partition, records=records)])
     return ProduceRequest(acks=acks, timeout_ms=30_000, topic_data=[data])
@@ -53,7 +59,7 @@ class GoodClient:
         self.latencies_s: list[float] = []
         self.failure: BaseException | None = None
         self._progress = threading.Condition()
-        self._stopping = False
+        self._stopping = threading.Event()
         create_topic(self._connection, topic)
         self._thread = threading.Thread(target=self._run, name="good client", daemon=True)
 
@@ -65,7 +71,7 @@ class GoodClient:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stopping = True
+        self._stopping.set()
         self._thread.join()
         self._connection.close()
 
@@ -86,7 +92,7 @@ class GoodClient:
 
     def _run(self) -> None:
         try:
-            while not self._stopping:
+            while not self._stopping.wait(_PAUSE_S):
                 self._round()
         except BaseException as error:
             with self._progress:
