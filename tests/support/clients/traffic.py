@@ -15,7 +15,7 @@ from support.time.patience import BETWEEN_LOOKS_S, LOOKS
 
 __all__ = ["CLIENTS", "ConfluentTraffic", "KafkaPythonTraffic", "Place", "Traffic"]
 
-PAUSE_S = 0.002
+PAUSE_S = 0.02
 """Seconds between two records: a steady but low load."""
 LONGEST_REBALANCE_MS = 20_000
 """The `poll` of kafka-python 3.0 must not end during a rebalance. If the rebalance then ends before the next `poll`,

@@ -16,7 +16,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
 public class TransactionTraffic {
     private static final int DAY_MS = 86_400_000;
     private static final int RECORDS_EACH = 6;
-    private static final int PAUSE_MS = 10;
+    private static final int PAUSE_MS = 50;
 
     private final String topic;
     private final int partitions;
