@@ -65,12 +65,12 @@ def trend(offsets: list[int], ends: list[int], times_ms: list[int]) -> tuple[Ver
         gain = None
     else:
         lags = list(map(sub, ends, offsets))
-        gain = _gain_per_s(times_ms, lags)
-    if not _is_rising(offsets):
+        gain = _gain_per_s(times_ms, lags) if len(lags) >= _MIN_COMMITS and lags[0] > lags[-1] else None
+    if offsets != sorted(offsets):
         return Verdict.REWOUND, gain
     if len(lags) < _MIN_COMMITS or min(lags) <= 0:
         return Verdict.OK, gain
-    never_fell = _is_rising(lags)
+    never_fell = lags[0] <= lags[-1] and lags == sorted(lags)
     if offsets[0] == offsets[-1]:
         return Verdict.STALLED if never_fell else Verdict.OK, gain
     if never_fell:
@@ -78,13 +78,6 @@ def trend(offsets: list[int], ends: list[int], times_ms: list[int]) -> tuple[Ver
     return Verdict.CATCHING_UP if lags[-1] < lags[0] else Verdict.OK, gain
 
 
-def _is_rising(numbers: list[int]) -> bool:
-    """Whether no number is less than the one before it."""
-    return numbers == sorted(numbers)
-
-
 def _gain_per_s(times_ms: list[int], lags: list[int]) -> float | None:
-    if len(lags) < _MIN_COMMITS or lags[0] <= lags[-1]:
-        return None
     elapsed_s = (times_ms[-1] - times_ms[0]) / 1000
     return (lags[0] - lags[-1]) / elapsed_s if elapsed_s > 0 else None

@@ -100,14 +100,11 @@ class GroupLags:
     def steps(self, group: Group) -> Iterator[GroupLag | None]:
         """Compute the lag of a group: None after every few partitions, the result last."""
         found: list[PartitionLag] = []
-        lag_of = self._lag_of
         committed = list(group.offsets.committed.items())
         for first in range(0, len(committed), _PARTITIONS_IN_A_STEP):
             if first:
                 yield None
-            now_s, now_ms = self._now_s(), self._clock_ms()
-            some = committed[first : first + _PARTITIONS_IN_A_STEP]
-            found += [lag_of(group, topic_partition, record, now_s, now_ms) for topic_partition, record in some]
+            found += self._lags_of(group, committed[first : first + _PARTITIONS_IN_A_STEP])
         yield GroupLag(group.group_id, found)
 
     async def settled(self) -> None:
@@ -116,38 +113,45 @@ class GroupLags:
 
     def of_partition(self, group: Group, topic_partition: TopicPartition, record: CommitRecord) -> PartitionLag:
         """The lag of one committed offset."""
-        return self._lag_of(group, topic_partition, record, self._now_s(), self._clock_ms())
+        (found,) = self._lags_of(group, [(topic_partition, record)])
+        return found
 
-    def _lag_of(
-        self, group: Group, topic_partition: TopicPartition, record: CommitRecord, now_s: float, now_ms: int
-    ) -> PartitionLag:
-        committed = record.value.offset
-        place = self._ends.of(topic_partition)
-        if place is None:
-            return PartitionLag(topic_partition, committed, None, None, None, None, False, None, None)
-        start, end, log, ring = place
-        first = committed if start is None or committed >= start else start
-        is_lost = first > committed
-        lag = end - first
-        if lag <= 0:
-            is_lost = is_lost or (log is not None and committed > log.log_end_offset)
-            return PartitionLag(topic_partition, committed, start, end, 0, 0.0, is_lost, Verdict.OK, 0.0)
-        unread_s: float | None = None
-        if log is not None:
-            unread_s = self._times.seconds(topic_partition, log, first, end, now_ms)
-        elif ring is not None:
-            written_ms = ring.written_ms(first)
-            unread_s = None if written_ms is None else max(now_s - written_ms / 1000, 0.0)
-        histories = group.offsets.histories
-        history = None if histories is None else histories.of(topic_partition)
-        if history is None:  # the last commit was read from the log
-            silent_s = max(now_ms - record.value.commit_timestamp_ms, 0) / 1000
-            verdict = judge(Verdict.OK, lag, silent_s, unread_s, 0.0)
-            return PartitionLag(topic_partition, committed, start, end, lag, unread_s, is_lost, verdict, None)
-        trend, gain_per_s, last_s, window_s = history.trend or trend_of(history)
-        verdict = judge(trend, lag, now_s - last_s, unread_s, window_s)
-        catch_up_s = None if gain_per_s is None or verdict is Verdict.STOPPED else lag / gain_per_s
-        return PartitionLag(topic_partition, committed, start, end, lag, unread_s, is_lost, verdict, catch_up_s)
+    def _lags_of(self, group: Group, committed: list[tuple[TopicPartition, CommitRecord]]) -> list[PartitionLag]:
+        now_s, now_ms = self._now_s(), self._clock_ms()
+        end_of, seconds, histories = self._ends.of, self._times.seconds, group.offsets.histories
+        found: list[PartitionLag] = []
+        for topic_partition, record in committed:
+            offset = record.value.offset
+            place = end_of(topic_partition)
+            if place is None:
+                found.append(PartitionLag(topic_partition, offset, None, None, None, None, False, None, None))
+                continue
+            start, end, log, ring = place
+            first = offset if start is None or offset >= start else start
+            is_lost = first > offset
+            lag = end - first
+            if lag <= 0:
+                is_lost = is_lost or (log is not None and offset > log.log_end_offset)
+                found.append(PartitionLag(topic_partition, offset, start, end, 0, 0.0, is_lost, Verdict.OK, 0.0))
+                continue
+            unread_s: float | None = None
+            if log is not None:
+                unread_s = seconds(topic_partition, log, first, end, now_ms)
+            elif ring is not None:
+                written_ms = ring.written_ms(first)
+                unread_s = None if written_ms is None else max(now_s - written_ms / 1000, 0.0)
+            history = None if histories is None else histories.of(topic_partition)
+            catch_up_s: float | None = None
+            if history is None:  # the last commit was read from the log
+                silent_s = max(now_ms - record.value.commit_timestamp_ms, 0) / 1000
+                verdict = judge(Verdict.OK, lag, silent_s, unread_s, 0.0)
+            else:
+                trend, gain_per_s, last_s, window_s = history.trend or trend_of(history)
+                verdict = judge(trend, lag, now_s - last_s, unread_s, window_s)
+                if gain_per_s is not None and verdict is not Verdict.STOPPED:
+                    catch_up_s = lag / gain_per_s
+            found.append(PartitionLag(topic_partition, offset, start, end, lag, unread_s, is_lost, verdict, catch_up_s))
+        return found
 
 
 def _last(steps: Iterator[GroupLag | None]) -> GroupLag:

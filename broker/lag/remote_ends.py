@@ -81,7 +81,7 @@ class RemoteEnds:
             return None
         remote.wanted_s = self._loop.time()
         end = remote.ring.last_end
-        return None if end is None else PartitionEnd(remote.start, end, None, remote.ring)
+        return None if end is None else (remote.start, end, None, remote.ring)
 
     def known_end(self, topic_partition: TopicPartition) -> int | None:
         """See `OtherLeaders`."""

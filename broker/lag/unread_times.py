@@ -115,18 +115,22 @@ class UnreadTimes:
             self._reading.cancel()
 
     def _look_up(self, topic_partition: TopicPartition, log: Log, offset: int, end: int, now_ms: int) -> int | None:
-        segments = log.segments
+        view = log.view
         try:
-            found = first_record_time(log.view, offset, end, now_ms, cached_only=True)
+            found = first_record_time(view, offset, end, now_ms, cached_only=True)
         except NotCachedError:
             self._look_up_later(_ColdLookUp(topic_partition, log, offset, end))
             return None
         except (OSError, IndexError, KafkaError) as error:
             logger.debug("%s: no time of the record at offset %d: %s", topic_partition, offset, error)
             return None
-        written = _as_number(found, end)
-        if found is None or not found.may_change:
-            self._remember(topic_partition, segments, offset, written)
+        if found is None:
+            written = -end
+        else:
+            written, may_change = found
+            if may_change:
+                return written
+        self._remember(topic_partition, view.segments, offset, written)
         return written
 
     def _remember(
@@ -137,11 +141,13 @@ class UnreadTimes:
         written: int,
     ) -> None:
         self._begin_generation_when_due()
-        self._sweep()
+        if self._to_sweep:
+            self._sweep()
         times = self._times.get(topic_partition)
         if times is None or times.segments is not segments:
             times = self._times[topic_partition] = _Times(segments, self._generation)
-        times.advance_to(self._generation)
+        elif times.generation != self._generation:
+            times.advance_to(self._generation)
         times.recent[offset] = written
 
     def _begin_generation_when_due(self) -> None:

@@ -7,15 +7,17 @@ timestamp is missing or lies in the future, the file's modification time replace
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import NamedTuple
 
-from ...protocol.records.batch import HEADER_SIZE_V2, RecordBatch, TimestampType, read_header
-from ..files.files import File
+from ...protocol.records.batch import DELETE_HORIZON_FLAG, HEADER_SIZE_V2, TIMESTAMP_TYPE_FLAG, read_header
 from .log_view import LogView
 
 __all__ = ["RecordTime", "first_record_time"]
 
 _MAX_SKIPPED = 200
+_LAST_COUNTS = TIMESTAMP_TYPE_FLAG | DELETE_HORIZON_FLAG
+"""Attributes of batches whose last timestamp counts. Messages of magic 0 and 1 have one timestamp."""
 
 
 class RecordTime(NamedTuple):
@@ -34,35 +36,27 @@ def first_record_time(
     `cached_only` NotCachedError instead of waiting for the disk.
     """
     skipped = 0
-    slot = max(view.slot_of(offset), 0)
-    while slot < len(view.segments) and view.base_offsets[slot] < end_offset:
-        segment = view.segments[slot]
+    segments, base_offsets = view.segments, view.base_offsets
+    slot = max(bisect_right(base_offsets, offset) - 1, 0)
+    while slot < len(segments) and base_offsets[slot] < end_offset:
+        segment = segments[slot]
         end = view.segment_end(slot)
         found = segment.locate(offset, end, cached_only=cached_only) if end else None
         position = end if found is None else found[0]
         while position < end:
-            batch = _header_at(segment.log_ref.file(), position, end, cached_only=cached_only)
+            file = segment.log_ref.file()
+            read_at = file.read_cached_at if cached_only else file.read_at
+            header = read_at(position, min(HEADER_SIZE_V2, end - position))
+            batch = read_header(header, 0, len(header))
             if batch is None or batch.base_offset >= end_offset:
                 return None
-            if skipped == _MAX_SKIPPED or not (batch.is_control or batch.record_count == 0):
-                timestamp = _timestamp_of(batch)
+            if skipped == _MAX_SKIPPED or not (batch.record_count == 0 or batch.is_control):
+                # The delete horizon takes the place of the first timestamp in batches of compacted topics (KIP-534).
+                timestamp = batch.max_timestamp if batch.attributes & _LAST_COUNTS else batch.base_timestamp
                 if 0 <= timestamp <= now_ms:
-                    return RecordTime(timestamp, may_change=False)
-                return RecordTime(min(segment.modified_ms(), now_ms), may_change=timestamp > now_ms)
+                    return RecordTime(timestamp, False)
+                return RecordTime(min(segment.modified_ms(), now_ms), timestamp > now_ms)
             skipped += 1
             position += batch.size_bytes
         slot += 1
     return None
-
-
-def _header_at(file: File, position: int, end_position: int, *, cached_only: bool) -> RecordBatch | None:
-    read_at = file.read_cached_at if cached_only else file.read_at
-    header = read_at(position, min(HEADER_SIZE_V2, end_position - position))
-    return read_header(header, 0, len(header))
-
-
-def _timestamp_of(batch: RecordBatch) -> int:
-    """The delete horizon takes the place of the first timestamp in batches of compacted topics (KIP-534)."""
-    if batch.timestamp_type is TimestampType.LOG_APPEND_TIME or batch.delete_horizon_ms is not None:
-        return batch.max_timestamp
-    return batch.base_timestamp

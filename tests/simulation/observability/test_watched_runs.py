@@ -32,7 +32,7 @@ def _up_to_the_log_end(ends: PartitionEnds, topic_partition: TopicPartition) -> 
     hosted = ends._partitions.get(topic_partition)
     if hosted is None:
         return None
-    return PartitionEnd(hosted.log.view.log_start_offset, hosted.log.log_end_offset, hosted.log, None)
+    return (hosted.log.view.log_start_offset, hosted.log.log_end_offset, hosted.log, None)
 
 
 def _unsafe_with_three(state: Any, broker_id: int, min_isr: int, is_alive: Any) -> str | None:
