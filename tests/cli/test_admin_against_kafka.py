@@ -11,7 +11,9 @@ from pybroker.cli.completion import live_names
 from pybroker.cli.completion.candidates import candidates
 from pybroker.cli.configs.shapes import Setting, SettingDifference
 from pybroker.cli.doctor.shapes import Diagnosis
+from pybroker.cli.explain.shapes import TopicExplanation
 from pybroker.cli.quotas.shapes import Quota
+from pybroker.cli.top.shapes import TopView
 from pybroker.cli.topics.shapes import PartitionOffsets, TopicDescription, Truncation
 from pybroker.cli.users.shapes import ScramUser
 from support.clients.commands import checked_json, run
@@ -60,6 +62,28 @@ def test_doctor(servers: str) -> None:
 def test_retention_is_explained(servers: str) -> None:
     done(servers, "topics", "create", "kept", "-p", "2", "-c", "retention.ms=86400000", "--wait")
     assert done(servers, "explain", "retention", "kept").startswith("kept keeps 1 d and any size\n")
+
+
+def test_topic_is_explained(servers: str) -> None:
+    done(servers, "topics", "create", "explained", "-p", "2", "-c", "min.insync.replicas=2", "--wait")
+    done(servers, "bench", "produce", "explained", "--records", "1000")
+    (view,) = checked_json(servers, TopicExplanation, "explain", "topic", "explained")
+    assert (view["is_writable"], view["not_told"]) == (True, []), "the bench wrote with acks=all"
+    assert [each["kind"] for each in view["findings"]] == ["min_isr_above_replicas"]
+    assert {"name": "min.insync.replicas", "value": "2", "source": "topic"} in view["settings"]
+    assert [each["partitions"] for each in view["producers"]] == [[0, 1]]
+
+
+def test_top_and_bench_consume(servers: str) -> None:
+    done(servers, "topics", "create", "busy", "-p", "2", "--wait")
+    done(servers, "bench", "produce", "busy", "--records", "1000")
+    assert done(servers, "bench", "consume", "busy").splitlines()[1].split(", ")[4] == "1000"
+    done(servers, "groups", "reset", "behind", "--to", "earliest", "--topics", "busy", "--execute")
+    (view,) = checked_json(servers, TopView, "top", "-d", "0.1")
+    (topic,) = [each for each in view["topics"] if each["topic"] == "busy"]
+    assert (topic["partitions"], topic["records_per_s"], topic["size_bytes"] > 100_000) == (2, 0.0, True)
+    assert [each["lag"] for each in view["groups"] if each["group"] == "behind"] == [1000]
+    assert view["problems"] == []
 
 
 def test_topics(servers: str) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import pty
-import re
 import select
 import shutil
 import subprocess
@@ -20,6 +19,7 @@ from pybroker.cli.completion.candidates import candidates
 from pybroker.cli.completion.scripts import completion_command
 from pybroker.cli.nouns import NOUNS
 from support.clients.commands import Pybroker
+from support.clients.terminal_screen import own_terminal
 from support.processes.ports import free_port
 
 
@@ -112,33 +112,41 @@ def test_names_that_a_shell_would_read_as_its_own_are_not_offered(pybroker: Pybr
     assert pybroker("__complete", "topics", "describe", "").out == "good\n"
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-def test_bash_completes_a_verb_at_a_terminal(pybroker: Pybroker, tmp_path: Path) -> None:
-    program = tmp_path / "pybroker"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m pybroker "$@"\n')
+SHELLS = {
+    "bash": ("bash --noprofile --rcfile {script} -i", ""),
+    "zsh": ("zsh -f -i", "autoload -U compinit && compinit -u -D && source {script}\r"),
+    "fish": ("fish --no-config -i", "source {script}\r"),
+}
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_shell_completes_verbs_and_values_of_options(name: str, pybroker: Pybroker, tmp_path: Path) -> None:
+    if shutil.which(name) is None:
+        pytest.skip(f"there is no {name}")
+    program, given, script = tmp_path / "pybroker", tmp_path / "given", tmp_path / "script"
+    program.write_text(
+        f'#!/bin/sh\n[ "$1" = __complete ] && exec {sys.executable} -m pybroker "$@"\n'
+        f'printf "%s\\n" "$@" > {given}.new && mv {given}.new {given}\n'
+    )
     program.chmod(0o755)
-    (tmp_path / "rc").write_text(f"PATH={tmp_path}:$PATH\nPS1='> '\n" + pybroker("completion", "bash").out)
-    environment = {**os.environ, "TERM": "dumb", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    script.write_text(pybroker("completion", name).out)
+    command, setup = (each.format(script=script) for each in SHELLS[name])
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "TERM": "xterm", "PATH": path, "HOME": str(tmp_path)}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     main, terminal = pty.openpty()
-    command = ["bash", "--noprofile", "--rcfile", str(tmp_path / "rc"), "-i"]
     with subprocess.Popen(
-        command, stdin=terminal, stdout=terminal, stderr=terminal, env=environment, start_new_session=True
+        command.split(), stdin=terminal, stdout=terminal, stderr=terminal, env=environment, preexec_fn=own_terminal
     ) as shell:
         os.close(terminal)
         try:
-            _typed(main, b"", rb"> ")
-            assert _typed(main, b"pybroker topics desc\t", rb"topics describe ")
+            os.write(main, f"{setup}pybroker topics desc\tx --output=na\t\r".encode())
+            shown = b""
+            while not given.exists():
+                ready, _, _ = select.select([main], [], [], 60)
+                assert ready, shown
+                shown += os.read(main, 4096)
         finally:
             shell.kill()
             os.close(main)
-
-
-def _typed(terminal: int, keys: bytes, awaited: bytes) -> bytes:
-    """Type the keys; returns the output of the terminal up to the awaited text."""
-    os.write(terminal, keys)
-    shown = b""
-    while not re.search(awaited, shown):
-        ready, _, _ = select.select([terminal], [], [], 60)
-        assert ready, shown
-        shown += os.read(terminal, 4096)
-    return shown
+    assert given.read_text().split() == ["topics", "describe", "x", "--output=name"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Place
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.cli.top.drawing import drawn, fitted
@@ -80,6 +80,7 @@ ANY = st.recursive(
 DOCUMENTS = st.lists(st.dictionaries(st.sampled_from(["source", "rates", "items"]), ANY), max_size=2)
 
 
+@settings(max_examples=40)
 @given(DOCUMENTS, DOCUMENTS, DOCUMENTS, DOCUMENTS)
 def test_documents_of_any_form_are_drawn(clusters: Any, brokers: Any, topics: Any, groups: Any) -> None:
     drawn(merged(clusters, brokers, topics, groups), ScreenState(), (80, 24), None)

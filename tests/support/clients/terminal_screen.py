@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = ["Screen", "TerminalProgram"]
+__all__ = ["Screen", "TerminalProgram", "own_terminal"]
 
 _SEQUENCE = re.compile(r"\x1b\[(\?\d+[hl]|\d*[A-Za-z])|\r+\n|[^\x00-\x1f\x7f-\x9f]", re.DOTALL)
 _LONGEST_WAIT_S = 60
@@ -90,7 +90,7 @@ class TerminalProgram:
             stdout=self._terminal,
             stderr=subprocess.PIPE,
             env=dict(environment),
-            preexec_fn=_own_terminal,
+            preexec_fn=own_terminal,
         )
 
     def __enter__(self) -> Self:
@@ -142,6 +142,7 @@ class TerminalProgram:
         self.screen.feed(text)
 
 
-def _own_terminal() -> None:
+def own_terminal() -> None:
+    """Make standard input the terminal that controls this process, before it runs a program."""
     os.setsid()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
