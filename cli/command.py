@@ -72,13 +72,12 @@ def add_output_options(parser: CommandParser, *, has_forms: bool = True) -> None
 
 def _chosen(noun: Noun, arguments: Sequence[str]) -> tuple[Verb | None, Sequence[str]]:
     """The verb and its arguments; no verb if help is wanted. Raises CommandError."""
-    verbs = {verb.name: verb for verb in noun.verbs}
-    if "" in verbs:
-        return verbs[""], arguments
+    if (only := noun.verb("")) is not None:
+        return only, arguments
     if not arguments or arguments[0] in ("-h", "--help"):
         return None, ()
-    if arguments[0] in verbs:
-        return verbs[arguments[0]], arguments[1:]
+    if (verb := noun.verb(arguments[0])) is not None:
+        return verb, arguments[1:]
     raise CommandError(
         f"{noun.name} {arguments[0]}: unknown command{did_you_mean(arguments[0], _names(noun))} "
         f"(see pybroker {noun.name} --help)",
@@ -95,8 +94,7 @@ def _noun_help(noun: Noun) -> str:
 
 
 def _all_verbs(noun: Noun) -> list[Verb | Program]:
-    names = {verb.name for verb in noun.verbs}
-    return [*noun.verbs, *(program for program in noun.programs if program.name not in names)]
+    return [*noun.verbs, *(program for program in noun.programs if program.name not in noun.verb_names)]
 
 
 def _names(noun: Noun) -> list[str]:

@@ -8,7 +8,7 @@ from ..base.command_parser import CommandParser
 from ..client.admin_cluster import AdminCluster
 from .output.output import Output
 
-__all__ = ["Call", "Noun", "Program", "Verb"]
+__all__ = ["Call", "LazyVerb", "Noun", "Program", "Verb"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,35 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
+class LazyVerb:
+    """A verb that is imported when it is used, so that it does not slow the other verbs of its noun down."""
+
+    name: str
+    load: Callable[[], Verb]
+
+
+@dataclass(frozen=True, slots=True)
 class Noun:
     """A noun with its verbs. A noun without verbs, such as ``consume``, has one verb whose name is empty."""
 
     name: str
     summary: str
-    verbs: tuple[Verb, ...]
+    members: tuple[Verb | LazyVerb, ...]
     programs: tuple[Program, ...] = ()
+
+    @property
+    def verbs(self) -> tuple[Verb, ...]:
+        """All verbs."""
+        return tuple(map(_loaded, self.members))
+
+    @property
+    def verb_names(self) -> tuple[str, ...]:
+        return tuple(each.name for each in self.members)
+
+    def verb(self, name: str) -> Verb | None:
+        """The verb of this name; None: there is none."""
+        return next((_loaded(each) for each in self.members if each.name == name), None)
+
+
+def _loaded(verb: Verb | LazyVerb) -> Verb:
+    return verb.load() if isinstance(verb, LazyVerb) else verb

@@ -73,14 +73,12 @@ def _possible(before: Sequence[str], partial: str, commands: Commands, find: Fin
 
 
 def _of_noun(noun: Noun, before: Sequence[str], partial: str, find: Find) -> Iterable[str]:
-    verbs = {verb.name: verb for verb in noun.verbs}
-    if "" in verbs:
-        return _of_parser(verb_parser(noun, verbs[""]), noun.name, before, partial, find)
-    if not before:
-        return ["--help"] if partial.startswith("-") else list(verbs)
-    if before[0] not in verbs:
-        return ()
-    return _of_parser(verb_parser(noun, verbs[before[0]]), noun.name, before[1:], partial, find)
+    verb, rest = noun.verb(""), before
+    if verb is None:
+        if not before:
+            return ["--help"] if partial.startswith("-") else noun.verb_names
+        verb, rest = noun.verb(before[0]), before[1:]
+    return () if verb is None else _of_parser(verb_parser(noun, verb), noun.name, rest, partial, find)
 
 
 def _of_parser(parser: CommandParser, noun: str, before: Sequence[str], partial: str, find: Find) -> Iterable[str]:

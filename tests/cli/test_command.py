@@ -37,6 +37,20 @@ def test_each_verb_has_a_summary_and_a_help(name: str) -> None:
         assert ("--dry-run" in options) == verb.changes
 
 
+def test_topics_list_imports_no_other_verb_of_topics() -> None:
+    program = "\n".join(
+        (
+            "import sys",
+            "from pybroker.broker.commands.command_line import main",
+            "main(['topics', 'list', '--help'])",
+            "print(*(name for name in sys.modules if name.startswith('pybroker.cli.topics.')))",
+        )
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    imported = {name.rpartition(".")[2] for name in ran.stdout.splitlines()[-1].split()}
+    assert imported == {"noun", "list_topics", "found_topics", "shapes"}
+
+
 def test_unknown_verb_suggests_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["topics", "lst"]) == 2
     assert capsys.readouterr().err == (
