@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from pybroker.cli.kafka_scripts.scripts import SCRIPTS
+from pybroker.broker.commands.command_line import KAFKA_SCRIPTS
 from support.processes.container_process import ContainerProcess
 from support.source_tree import PACKAGES
 from support.time.patience import await_answer
@@ -103,7 +103,7 @@ def test_image_holds_the_package_and_no_installer(image: Path) -> None:
 
 def test_image_has_each_script_under_the_path_of_kafkas_image(image: Path) -> None:
     scripts = image / "opt/kafka/bin"
-    assert {path.name for path in scripts.iterdir()} == {f"{name}.sh" for name in SCRIPTS}
+    assert {path.name for path in scripts.iterdir()} == {f"{name}.sh" for name in KAFKA_SCRIPTS}
     for path in scripts.iterdir():
         shown = subprocess.run(
             [path, "--version"],

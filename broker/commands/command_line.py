@@ -75,6 +75,12 @@ def _container(arguments: Sequence[str]) -> int:
     return container_command(arguments)
 
 
+def _dump_log(arguments: Sequence[str]) -> int:
+    from .log.kafka_dump_log import kafka_dump_log
+
+    return kafka_dump_log(arguments)
+
+
 def _explain_acl(arguments: Sequence[str]) -> int:
     from .explain.explain_command import explain_command
 
@@ -131,6 +137,10 @@ _COMMANDS: Mapping[str, _Command] = {
 }
 
 
+KAFKA_SCRIPTS: Mapping[str, Callable[[Sequence[str]], int]] = {**SCRIPTS, "kafka-dump-log": _dump_log}
+"""The scripts with Kafka's names. One of them reads the files of a broker, so it is no script for any cluster."""
+
+
 def main(argv: Sequence[str] | None = None, *, run: Serve | None = None) -> int:
     """Run the command and return its exit code.
 
@@ -157,8 +167,8 @@ def _run(arguments: Sequence[str], run: Serve | None) -> int:
     name = arguments[0] if arguments else ""
     if name in NOUNS:
         return _run_noun(name, arguments[1:])
-    if name in SCRIPTS:
-        return SCRIPTS[name](arguments[1:])
+    if name in KAFKA_SCRIPTS:
+        return KAFKA_SCRIPTS[name](arguments[1:])
     if name == _COMPLETE:
         return _complete(arguments[1:])
     if name in _COMMANDS:

@@ -66,6 +66,7 @@ class DumpOptions:
         max_bytes: how much of each `.log` is read; None: all of it.
         decoder: decodes the records of internal topics; None: chosen by the directory's name.
         decodes_by_name: whether the directory's name may choose a decoder.
+        tail_is_fault: whether bytes after the last batch that no crash leaves are a failure.
     """
 
     with_records: bool = False
@@ -73,6 +74,7 @@ class DumpOptions:
     max_bytes: int | None = None
     decoder: RecordDecoder | None = None
     decodes_by_name: bool = True
+    tail_is_fault: bool = True
 
 
 class LogDump:
@@ -172,7 +174,7 @@ class LogDump:
                 next_offset = stored.batch.next_offset
             if reader.tail is not None and self._options.max_bytes is None:
                 self._print(self._lines.tail(os.path.basename(path), reader.tail))
-                if not reader.tail.is_unfinished:
+                if self._options.tail_is_fault and not reader.tail.is_unfinished:
                     self._fail(f"{path}: byte {reader.tail.position}: {reader.tail.reason}")
 
     def _dump_batch(self, path: str, stored: StoredBatch, next_offset: int, decoder: RecordDecoder | None) -> None:
