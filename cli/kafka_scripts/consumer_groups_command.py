@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ...client.admin_cluster import AdminCluster
-from ...protocol.errors import ErrorCode, error_for
 from ...protocol.messages.delete_groups import DeleteGroupsRequest
-from ..groups.described_groups import listed_groups
+from .delete_offsets import delete_offsets
 from .described_consumers import describe_offsets, describe_state
-from .reset_group import reset_group
+from .group_listing import check_listing, consumer_groups, list_groups
+from .group_members import describe_members
+from .kafka_errors import in_java_words
+from .reset_group import reset_groups
 from .script_cluster import CLUSTER_ERRORS, script_cluster
-from .script_parser import ScriptParser, UsageError, check_required
+from .script_parser import ScriptParser, UsageError, check_required, is_given
 
 __all__ = ["consumer_groups_command"]
 
@@ -20,10 +22,21 @@ _ABOUT = (
     "This tool helps to list all consumer groups, describe a consumer group, delete consumer group info, or reset "
     "consumer group offsets."
 )
-_SCENARIOS = ("to-offset", "shift-by", "to-earliest", "to-latest", "to-current")
-_REASONS: Mapping[int, str] = {
-    ErrorCode.GROUP_ID_NOT_FOUND: "GroupIdNotFoundException: The group id does not exist.",
-    ErrorCode.NON_EMPTY_GROUP: "GroupNotEmptyException: The group is not empty.",
+_SCENARIOS = (
+    "to-offset",
+    "shift-by",
+    "to-datetime",
+    "by-duration",
+    "to-earliest",
+    "to-latest",
+    "to-current",
+    "from-file",
+)
+_UNAVAILABLE = {
+    "list": ("members", "offsets", "verbose"),
+    "delete": ("members", "offsets", "state", "verbose"),
+    "reset_offsets": ("members", "offsets", "state", "verbose"),
+    "delete_offsets": ("members", "offsets", "state", "verbose"),
 }
 
 
@@ -38,7 +51,7 @@ def consumer_groups_command(arguments: Sequence[str]) -> int:
     except UsageError as error:
         return parser.refuse(error)
     try:
-        with script_cluster(options) as cluster:
+        with script_cluster(options, options.timeout / 1000) as cluster:
             _ACTIONS[action](cluster, options)
     except CLUSTER_ERRORS as error:
         sys.stdout.write(f"\nError: Executing consumer group command failed due to {error}\n")
@@ -57,15 +70,23 @@ def _parser() -> ScriptParser:
         ("list", "List all consumer groups."),
         ("describe", "Describe consumer groups and list their lag."),
         ("delete", "Delete consumer groups with all their offsets."),
-        ("reset-offsets", "Reset the offsets of a consumer group without members."),
+        ("reset-offsets", "Reset the offsets of consumer groups without members."),
+        ("delete-offsets", "Delete offsets of a consumer group."),
     ):
         add(f"--{action}", action="store_true", help=meaning)
     add("--offsets", action="store_true", help="Describe the offsets of groups, as without an option.")
-    add("--state", action="store_true", help="Describe the state of groups.")
-    add("--topic", metavar="TOPIC", action="append", default=[], help="To reset: a topic, or topic:0,1.")
+    add("--members", action="store_true", help="Describe the members of groups.")
+    add("--verbose", action="store_true", help="Describe members with their partitions.")
+    add("--state", metavar="STATES", nargs="?", const="", help="Describe the state; list only groups in these states.")
+    add("--type", metavar="TYPES", nargs="?", const="", help="List the types of groups, or only groups of these types.")
+    add("--timeout", metavar="MS", type=int, default=60_000, help="How long to try (60000).")
+    add("--topic", metavar="TOPIC", action="append", default=[], help="To reset or delete: topic, or topic:0,1.")
     add("--all-topics", action="store_true", help="To reset: all topics that the group has offsets in.")
     add("--to-offset", metavar="OFFSET", type=int, help="Reset to this offset.")
     add("--shift-by", metavar="N", type=int, help="Reset by so many records, which may be negative.")
+    add("--to-datetime", metavar="TIME", help="Reset to a time, such as 2026-11-25T08:00:00.000.")
+    add("--by-duration", metavar="DURATION", help="Reset to the time so long ago, such as P1DT2H.")
+    add("--from-file", metavar="FILE", help="Reset to the offsets in a file, as --export writes it.")
     for place in ("earliest", "latest", "current"):
         add(f"--to-{place}", action="store_true", default=None, help=f"Reset to the {place} offset.")
     add("--dry-run", action="store_true", help="Only show the new offsets.")
@@ -83,50 +104,63 @@ def _checked_action(options: argparse.Namespace) -> str:
     if len(chosen) != 1:
         raise UsageError("Command must include exactly one action: --list, --describe, --delete, --reset-offsets.")
     (action,) = chosen
-    if action == "list" and options.state:
-        raise UsageError("--list --state is not available; use pybroker groups list")
-    if action in ("delete", "reset_offsets") and not options.group:
-        raise UsageError(f"Option [{action.replace('_', '-')}] takes the option: [group]")
-    if action != "describe" and options.all_groups:
-        raise UsageError(f"--all-groups is not available with --{action.replace('_', '-')}; name each by --group")
+    unavailable = [name for name in _UNAVAILABLE.get(action, ()) if is_given(options, name)]
+    if unavailable:
+        raise UsageError(
+            f"Option(s) [{', '.join(unavailable)}] are unavailable given other options on the command line"
+        )
+    if action == "list":
+        check_listing(options)
+    elif action == "describe":
+        _check_description(options)
+    elif action == "delete_offsets":
+        if not options.topic or not options.group:
+            raise UsageError("Option [delete-offsets] takes the following options: [all-groups], [group]")
+    elif bool(options.group) == options.all_groups:
+        raise UsageError(f"Option [{action.replace('_', '-')}] takes one of these options: [all-groups], [group]")
     if action == "reset_offsets":
         _check_reset(options)
     return action
 
 
+def _check_description(options: argparse.Namespace) -> None:
+    if sum((options.members, options.offsets, options.state is not None)) > 1:
+        raise UsageError("Option [describe] takes at most one of these options: [members], [offsets], [state]")
+    if options.state:
+        raise UsageError("Option [describe] does not take a value for [state]")
+
+
 def _check_reset(options: argparse.Namespace) -> None:
     if options.dry_run and options.execute:
         raise UsageError("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
-    if bool(options.topic) == options.all_topics:
+    if options.from_file is None and bool(options.topic) == options.all_topics:
         raise UsageError("Option [reset-offsets] takes one of these options: [topic], [all-topics]")
-    given = [name for name in _SCENARIOS if getattr(options, name.replace("-", "_")) is not None]
+    given = [name for name in _SCENARIOS if is_given(options, name)]
     if len(given) != 1:
         raise UsageError(f"Option [reset-offsets] takes exactly one of --{', --'.join(_SCENARIOS)}")
 
 
-def _list(cluster: AdminCluster, options: argparse.Namespace) -> None:
-    groups, failures = listed_groups(cluster)
-    if failures:
-        raise failures[0]
-    for each in groups:
-        if each.protocol_type in ("consumer", ""):
-            sys.stdout.write(f"{each.group}\n")
+def _groups(cluster: AdminCluster, options: argparse.Namespace) -> list[str]:
+    if options.all_groups:
+        return [each.group for each in consumer_groups(cluster)]
+    return list(dict.fromkeys(options.group))
 
 
 def _describe(cluster: AdminCluster, options: argparse.Namespace) -> None:
-    names = options.group
-    if options.all_groups:
-        names = [each.group for each in listed_groups(cluster)[0] if each.protocol_type in ("consumer", "")]
-    for name in names:
-        (describe_state if options.state else describe_offsets)(cluster, name)
+    for name in _groups(cluster, options):
+        if options.members:
+            describe_members(cluster, name, is_verbose=options.verbose)
+        elif options.state is not None:
+            describe_state(cluster, name)
+        else:
+            describe_offsets(cluster, name)
 
 
 def _delete(cluster: AdminCluster, options: argparse.Namespace) -> None:
     done, failed = [], []
-    for name in dict.fromkeys(options.group):
+    for name in _groups(cluster, options):
         if code := _deleted(cluster, name):
-            said = _JAVA + _REASONS[code] if code in _REASONS else error_for(code)
-            failed.append(f"* Group '{name}' could not be deleted due to: {said}\n")
+            failed.append(f"* Group '{name}' could not be deleted due to: {_JAVA}{in_java_words(code, None)}\n")
         else:
             done.append(f"'{name}'")
     if not failed:
@@ -145,14 +179,19 @@ def _deleted(cluster: AdminCluster, name: str) -> int:
 
 
 def _reset(cluster: AdminCluster, options: argparse.Namespace) -> None:
+    reset_groups(cluster, options, _groups(cluster, options))
+
+
+def _delete_offsets(cluster: AdminCluster, options: argparse.Namespace) -> None:
     for name in dict.fromkeys(options.group):
-        reset_group(cluster, options, name)
+        delete_offsets(cluster, options, name)
 
 
-_JAVA = "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors."
+_JAVA = "java.util.concurrent.ExecutionException: "
 _ACTIONS: Mapping[str, Callable[[AdminCluster, argparse.Namespace], None]] = {
-    "list": _list,
+    "list": list_groups,
     "describe": _describe,
     "delete": _delete,
     "reset_offsets": _reset,
+    "delete_offsets": _delete_offsets,
 }

@@ -8,7 +8,7 @@ from ..groups.group_partitions import group_partitions
 from ..groups.partition_offsets import committed_offsets
 from ..groups.shapes import GroupPartition
 
-__all__ = ["describe_offsets", "describe_state"]
+__all__ = ["describe_offsets", "describe_state", "tell_state"]
 
 _EMPTY = "Empty"
 _REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
@@ -30,7 +30,7 @@ def describe_offsets(cluster: AdminCluster, name: str) -> None:
     """Print the offsets of a group."""
     group = described_group(cluster, name)
     committed = committed_offsets(cluster, name)
-    if not _tell_state(group, is_there=bool(committed)):
+    if not tell_state(group, is_there=bool(committed)):
         return
     rows = [_row(each) for each in group_partitions(cluster, group, committed)]
     if not rows:
@@ -45,7 +45,7 @@ def describe_offsets(cluster: AdminCluster, name: str) -> None:
 def describe_state(cluster: AdminCluster, name: str) -> None:
     """Print the coordinator, the state and the number of members of a group."""
     group = described_group(cluster, name)
-    if not _tell_state(group, is_there=group.state != DEAD or bool(committed_offsets(cluster, name))):
+    if not tell_state(group, is_there=group.state != DEAD or bool(committed_offsets(cluster, name))):
         return
     (host, port) = next(
         (each.host, each.port) for each in cluster.metadata().brokers if each.node_id == group.coordinator
@@ -60,7 +60,7 @@ def describe_state(cluster: AdminCluster, name: str) -> None:
     sys.stdout.write("\n")
 
 
-def _tell_state(group: DescribedGroup, *, is_there: bool) -> bool:
+def tell_state(group: DescribedGroup, *, is_there: bool) -> bool:
     """Say what is special about the group; returns whether it exists."""
     if group.state == DEAD and not is_there:
         sys.stdout.write(f"\nError: Consumer group '{group.group}' does not exist.\n")

@@ -6,6 +6,11 @@ __all__ = ["check_code", "in_java_words", "java_message", "java_name"]
 
 _PACKAGE = "org.apache.kafka.common.errors."
 _TEXTS = {
+    ErrorCode.GROUP_ID_NOT_FOUND: "The group id does not exist.",
+    ErrorCode.NON_EMPTY_GROUP: "The group is not empty.",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: (
+        "Deleting offsets of a topic is forbidden while the consumer group is actively subscribed to it."
+    ),
     ErrorCode.OFFSET_OUT_OF_RANGE: (
         "The requested offset is not within the range of offsets maintained by the server."
     ),

@@ -1,11 +1,11 @@
-"""``kafka-consumer-groups --reset-offsets``: plans the new offsets of a group, stores and prints them."""
+"""``kafka-consumer-groups --reset-offsets``: plans the new offsets of groups, stores and prints them."""
 
 import argparse
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from ...base.command_parser import CommandError
+from ...base.command_parser import BAD_INPUT, CommandError
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...protocol.sentinels import EARLIEST, LATEST
@@ -13,47 +13,60 @@ from ..groups.described_groups import DEAD, described_group
 from ..groups.partition_offsets import Committed, committed_offsets
 from ..groups.reset_plan import new_offsets
 from ..groups.reset_target import ResetTarget
+from .json_input import read_text
+from .reset_moments import moment_before, moment_in
 
-__all__ = ["reset_group"]
+__all__ = ["reset_groups"]
 
 _NUMBERS = re.compile(r"\d{1,9}(,\d{1,9})*")
+_NUMBER = re.compile(r"\d{1,18}")
 _WARNING = (
     "WARN: No action will be performed as the --execute option is missing.In a future major release, the default "
     "behavior of this command will be to prompt the user before executing the reset rather than doing a dry run. You "
     "should add the --dry-run option explicitly if you are scripting this command and want to keep the current default "
     "behavior without prompting.\n"
 )
+_Offsets = Mapping[TopicPartition, int]
 
 
-def reset_group(cluster: AdminCluster, options: argparse.Namespace, name: str) -> None:
+def reset_groups(cluster: AdminCluster, options: argparse.Namespace, names: list[str]) -> None:
     """Plan and, with ``--execute``, store. Raises KafkaError, CommandError."""
     if not options.execute and not options.dry_run:
         sys.stderr.write(_WARNING)
+    given = None if options.from_file is None else _read_offsets(options.from_file, names)
+    planned = {name: _reset(cluster, options, name, None if given is None else given[name]) for name in names}
+    rows = [(name, at, offset) for name, offsets in planned.items() for at, offset in offsets.items()]
+    if options.export:
+        with_group = options.all_groups or len(names) > 1
+        lines = [f"{f'{name},' if with_group else ''}{at.topic},{at.partition},{offset}\n" for name, at, offset in rows]
+        sys.stdout.write(f"{''.join(lines)}\n")
+        return
+    sys.stdout.write("\n")  # Kafka 3.9 ends no line of this table
+    for row in (("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"), *((name, *at, offset) for name, at, offset in rows)):
+        sys.stdout.write("{:<30} {:<30} {:<10} {:<15}".format(*row))
+
+
+def _reset(cluster: AdminCluster, options: argparse.Namespace, name: str, given: _Offsets | None) -> _Offsets:
+    """The new offsets of a group, which are stored with ``--execute``; none when the group is in use."""
     group = described_group(cluster, name)
-    offsets: dict[TopicPartition, int] = {}
-    if group.state in ("Empty", DEAD):
-        committed = committed_offsets(cluster, name)
-        places = list(committed) if options.all_topics else _places(cluster, options.topic)
-        planned, _ = new_offsets(cluster, _target(cluster, options, places, committed), places, committed)
-        offsets = {at: offset for at, (offset, _) in sorted(planned.items())}
-        if options.execute and offsets:
-            cluster.commit(name, offsets)
-    else:
+    if group.state not in ("Empty", DEAD):
         sys.stdout.write(
             f"\nError: Assignments can only be reset if the group '{name}' is inactive, but the current state is "
             f"{group.state}.\n"
         )
-    _print(name, offsets, is_export=options.export)
-
-
-def _print(name: str, offsets: Mapping[TopicPartition, int], *, is_export: bool) -> None:
-    if is_export:
-        lines = "".join(f"{at.topic},{at.partition},{offset}\n" for at, offset in offsets.items())
-        sys.stdout.write(f"{lines}\n")
-        return
-    sys.stdout.write("\n")  # Kafka 3.9 ends no line of this table
-    for row in (("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"), *((name, *at, to) for at, to in offsets.items())):
-        sys.stdout.write("{:<30} {:<30} {:<10} {:<15}".format(*row))
+        return {}
+    committed = committed_offsets(cluster, name)
+    if given is not None:
+        places = list(given)
+        cluster.check_partitions(places)
+    else:
+        places = list(committed) if options.all_topics else _places(cluster, options.topic)
+    target = _target(cluster, options, places, committed) if given is None else given
+    planned, _ = new_offsets(cluster, target, places, committed)
+    offsets = {at: offset for at, (offset, _) in sorted(planned.items())}
+    if options.execute and offsets:
+        cluster.commit(name, offsets)
+    return offsets
 
 
 def _target(
@@ -61,7 +74,7 @@ def _target(
     options: argparse.Namespace,
     places: list[TopicPartition],
     committed: Mapping[TopicPartition, Committed],
-) -> ResetTarget | Mapping[TopicPartition, int]:
+) -> ResetTarget | _Offsets:
     if options.to_earliest:
         return ResetTarget(timestamp=EARLIEST)
     if options.to_latest:
@@ -69,6 +82,10 @@ def _target(
     if options.to_current:
         ends = cluster.offsets(dict.fromkeys(places, LATEST))
         return {at: committed[at].offset if at in committed else ends[at] for at in places}
+    if options.to_datetime is not None:
+        return ResetTarget(timestamp=moment_in(options.to_datetime))
+    if options.by_duration is not None:
+        return ResetTarget(timestamp=moment_before(options.by_duration))
     return ResetTarget(offset=options.to_offset, shift=options.shift_by)
 
 
@@ -84,3 +101,20 @@ def _places(cluster: AdminCluster, texts: list[str]) -> list[TopicPartition]:
         cluster.check_partitions(TopicPartition(topic, number) for number in chosen)
         found += [at for at in there if at.partition in chosen]
     return list(dict.fromkeys(found))
+
+
+def _read_offsets(path: str, names: list[str]) -> dict[str, dict[TopicPartition, int]]:
+    """The offsets of each group in a file of lines ``topic,partition,offset``; several groups: ``group,topic,…``."""
+    found: dict[str, dict[TopicPartition, int]] = {name: {} for name in names}
+    for number, line in enumerate(_lines(read_text(path)), start=1):
+        cells = [cell.strip() for cell in line.split(",")]
+        group, *rest = cells if len(names) > 1 else [names[0], *cells]
+        if len(rest) != 3 or not all(_NUMBER.fullmatch(cell) for cell in rest[1:]):
+            raise CommandError(f"{path}, line {number}: must be [group,]topic,partition,offset", BAD_INPUT)
+        if group in found:
+            found[group][TopicPartition(rest[0], int(rest[1]))] = int(rest[2])
+    return found
+
+
+def _lines(text: str) -> Iterable[str]:
+    return (line for line in text.splitlines() if line.strip())

@@ -15,7 +15,7 @@ _TIMEOUT_S = 60.0
 """Kafka: default.api.timeout.ms."""
 
 
-def script_cluster(options: argparse.Namespace) -> AdminCluster:
+def script_cluster(options: argparse.Namespace, timeout_s: float = _TIMEOUT_S) -> AdminCluster:
     """A client of the cluster. Raises CommandError."""
     given = {} if options.command_config is None else file_settings(options.command_config)
-    return AdminCluster(checked_settings(given, options.bootstrap_server, _TIMEOUT_S), round(_TIMEOUT_S * 1000))
+    return AdminCluster(checked_settings(given, options.bootstrap_server, timeout_s), round(timeout_s * 1000))

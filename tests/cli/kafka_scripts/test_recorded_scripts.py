@@ -1,54 +1,63 @@
 """Scripts with Kafka's names print what the scripts of Apache Kafka 3.9.1 printed, and exit with the same code.
 
-The recorded lines ran one after another on one broker. With ``--long`` Kafka's scripts run again beside ours.
+The recorded lines ran one after another on one broker. With ``--long`` Kafka's scripts run again on a pybroker, and
+ours run on Kafka.
 """
 
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pybroker.broker.commands.command_line import main
-from support.clients.recorded_scripts import CLASSES, RECORDINGS, Recording, comparable, comparable_error
+from support.clients.recorded_scripts import RECORDINGS, Recording, run_here, run_kafkas
 from support.processes.broker_process import BrokerProcess
-from support.processes.java import java_command
+from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
 
+OTHER_ON_KAFKA = {"kafka-broker-api-versions", "kafka-dump-log"}
+"""Recordings of facts in which the brokers differ: the APIs, and the size of indexes that are in use."""
 FILES = [pytest.param(file, id=file.stem) for file in RECORDINGS]
+FILES_FOR_KAFKA = [pytest.param(file, id=file.stem) for file in RECORDINGS if file.stem not in OTHER_ON_KAFKA]
+
+
+@pytest.fixture(scope="module")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperProcess]:
+    zookeeper = ZooKeeperProcess(tmp_path_factory.mktemp("zookeeper")).start()
+    yield zookeeper
+    zookeeper.kill()
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_script_prints_what_kafkas_script_printed(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    run = run_here(capsys, monkeypatch, tmp_path / "stdin")
     recording = Recording(file, tmp_path)
-    given = tmp_path / "stdin"
-    with BrokerProcess(tmp_path, recording.settings) as broker:
-        for recorded in recording.lines:
-            arguments = recording.prepare(recorded, broker.bootstrap_servers)
-            if arguments is None:
-                continue
-            given.write_bytes(recorded.get("stdin", "").encode())
-            with given.open() as stdin:
-                monkeypatch.setattr(sys, "stdin", stdin)
-                code = main(arguments)
-            printed, line = capsys.readouterr(), recorded["line"]
-            assert (line, comparable(recording.unfilled(printed.out))) == (line, comparable(recorded["stdout"]))
-            assert (line, code) == (line, recorded["code"])
-            error = comparable_error(recording.unfilled(printed.err))
-            assert (line, error) == (line, comparable_error(recorded["stderr"]))
+    with BrokerProcess(tmp_path, recording.settings) as broker, recording:
+        assert recording.differences(broker.bootstrap_servers, run) == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("file", FILES)
 def test_recorded_lines_are_what_kafkas_script_prints(file: Path, tmp_path: Path) -> None:
     recording = Recording(file, tmp_path)
-    with BrokerProcess(tmp_path, recording.settings) as broker:
-        for recorded in recording.lines:
-            arguments = recording.prepare(recorded, broker.bootstrap_servers)
-            if arguments is None:
-                continue
-            command = java_command(CLASSES[arguments[0]], *arguments[1:])
-            given, line = recorded.get("stdin", ""), recorded["line"]
-            done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
-            assert (line, comparable(recording.unfilled(done.stdout))) == (line, comparable(recorded["stdout"]))
-            assert (line, done.returncode) == (line, recorded["code"])
+    with BrokerProcess(tmp_path, recording.settings) as broker, recording:
+        assert recording.differences(broker.bootstrap_servers, run_kafkas) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("file", FILES_FOR_KAFKA)
+def test_script_prints_the_same_on_kafka(
+    file: Path,
+    zookeeper: ZooKeeperProcess,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = run_here(capsys, monkeypatch, tmp_path / "stdin")
+    recording = Recording(file, tmp_path)
+    settings = {**recording.settings, "zookeeper.connect": f"{zookeeper.connect}/{file.stem}"}
+    kafka = KafkaProcess(tmp_path, zookeeper, settings).start()
+    try:
+        with recording:
+            assert recording.differences(kafka.bootstrap_servers, run) == []
+    finally:
+        kafka.kill()

@@ -1,7 +1,7 @@
 """Recorded lines of Kafka's scripts: reads them, prepares what they need, and compares what was printed.
 
 A recording is a list of lines that ran one after another on one broker. Its first item may have the broker's settings
-under ``broker``. A line has its standard input and files beside it; ``setup …`` names a function of `SETUPS`.
+under ``broker``. A line has its standard input and files beside it; ``setup …`` names a function of `_SETUPS`.
 ``<dir>`` is the directory of the broker and of the files, ``<address>`` the address of the broker.
 """
 
@@ -9,20 +9,26 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
-from confluent_kafka import Producer
+import pytest
+from confluent_kafka import Consumer, Producer
+from pybroker.broker.commands.command_line import main
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.walk import Record
 from support.clients.wire_client import WireClient
+from support.processes.java import java_command
 
-__all__ = ["CLASSES", "RECORDINGS", "Recording", "comparable", "comparable_error"]
+__all__ = ["RECORDINGS", "Recording", "run_here", "run_kafkas"]
 
-CLASSES = {
+_CLASSES = {
     "kafka-acls": "kafka.admin.AclCommand",
     "kafka-broker-api-versions": "kafka.admin.BrokerApiVersionsCommand",
     "kafka-configs": "kafka.admin.ConfigCommand",
@@ -44,31 +50,66 @@ _BEFORE_KIP_890 = 11
 """The last version of Produce for which leaders do not ask the coordinator."""
 
 
+class Printed(NamedTuple):
+    """The output of a script, and its exit code."""
+
+    out: str
+    err: str
+    code: int
+
+
+RunScript = Callable[[list[str], str], Printed]
+"""Runs a script, whose name comes first, with its standard input."""
+
+
 class Recording:
-    """One file. `directory`: where the broker and the files of lines are."""
+    """One file. `directory`: where the broker and the files of lines are. Closing it ends what set-ups made."""
 
     def __init__(self, file: Path, directory: Path) -> None:
         items: list[dict[str, Any]] = json.loads(file.read_text())
         self._directory = directory
+        self._made = ExitStack()
         first = items[0].get("broker")
         self.lines = items if first is None else items[1:]
         given = {name: self._filled(value, "") for name, value in (first or {}).items()}
         self.settings: Mapping[str, str] = {"broker.id": "0", "auto.create.topics.enable": "false", **given}
 
-    def prepare(self, recorded: Mapping[str, Any], servers: str) -> list[str] | None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._made.close()
+
+    def differences(self, servers: str, run: "RunScript") -> list[tuple[str, Printed, Printed]]:
+        """The lines that now print or exit otherwise, with what they printed now and when they were recorded."""
+        found = []
+        for recorded in self.lines:
+            arguments = self._prepare(recorded, servers)
+            if arguments is None:
+                continue
+            printed = run(arguments, recorded.get("stdin", ""))
+            ours = _comparable(printed._replace(out=self._unfilled(printed.out), err=self._unfilled(printed.err)))
+            theirs = _comparable(Printed(recorded["stdout"], recorded["stderr"], recorded["code"]))
+            if ours != theirs:
+                found.append((recorded["line"], ours, theirs))
+        return found
+
+    def _prepare(self, recorded: Mapping[str, Any], servers: str) -> list[str] | None:
         """The script and its arguments, once its files are there. None: the line was a set-up, which is done."""
         for name, text in recorded.get("files", {}).items():
             (self._directory / name).write_text(self._filled(text, servers))
         script, *words = shlex.split(recorded["line"])
         if script == "setup":
-            SETUPS[words[0]](servers, *(self._filled(word, servers) for word in words[1:]))
+            made = _SETUPS[words[0]](servers, *(self._filled(word, servers) for word in words[1:]))
+            if made is not None:
+                self._made.callback(made.close)
             return None
         arguments = [self._filled(word, servers) for word in words]
         if not arguments or arguments == ["--version"] or "<address>" in words or script in _WITHOUT_BROKER:
             return [script, *arguments]
         return [script, "--bootstrap-server", servers, *arguments]
 
-    def unfilled(self, text: str) -> str:
+    def _unfilled(self, text: str) -> str:
         """The text without the name of the directory."""
         return text.replace(str(self._directory), "<dir>")
 
@@ -76,7 +117,7 @@ class Recording:
         return text.replace("<dir>", str(self._directory)).replace("<address>", servers)
 
 
-def begin_hanging_transaction(servers: str, partition: str, age_ms: str) -> None:
+def _begin_hanging_transaction(servers: str, partition: str, age_ms: str) -> None:
     """Append a transactional batch for a producer that no coordinator knows."""
     record = Record(0, int(time.time() * 1000) - int(age_ms), None, b"value", ())
     batch = build_batch([record], producer_id=4711, producer_epoch=3, base_sequence=0, is_transactional=True)
@@ -87,7 +128,7 @@ def begin_hanging_transaction(servers: str, partition: str, age_ms: str) -> None
         assert not answer.error_code
 
 
-def open_transaction(servers: str, transactional_id: str) -> None:
+def _open_transaction(servers: str, transactional_id: str) -> None:
     """Write a record in a transaction, and leave it open."""
     producer = Producer({"bootstrap.servers": servers, "transactional.id": transactional_id})
     producer.init_transactions()
@@ -96,18 +137,65 @@ def open_transaction(servers: str, transactional_id: str) -> None:
     producer.flush()
 
 
-def copy_file(_: str, source: str, target: str) -> None:
+def _copy_file(_: str, source: str, target: str) -> None:
     shutil.copy(source, target)
 
 
-SETUPS: Mapping[str, Callable[..., None]] = {
-    "copy": copy_file,
-    "hanging-transaction": begin_hanging_transaction,
-    "open-transaction": open_transaction,
+def _join_group(servers: str, group: str, topics: str, instance: str = "") -> Consumer:
+    """A new member of a group, which commits the offset behind the first record that it got."""
+    settings = {"group.instance.id": instance} if instance else {}
+    member = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": group,
+            "client.id": "reader",
+            "auto.offset.reset": "earliest",
+            "partition.assignment.strategy": "range",
+            **settings,
+        }
+    )
+    member.subscribe(topics.split(","))
+    while not member.assignment():
+        member.poll(0.1)
+    if member.poll(5):
+        member.commit(asynchronous=False)
+    return member
+
+
+_SETUPS: Mapping[str, Callable[..., Consumer | None]] = {
+    "copy": _copy_file,
+    "member": _join_group,
+    "hanging-transaction": _begin_hanging_transaction,
+    "open-transaction": _open_transaction,
 }
 
 
-def comparable(stdout: str) -> str:
+def run_here(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, file: Path) -> RunScript:
+    """Runs our scripts in this process. `file`: a place for their standard input."""
+
+    def run(arguments: list[str], stdin: str) -> Printed:
+        file.write_bytes(stdin.encode())
+        with file.open() as given:
+            monkeypatch.setattr(sys, "stdin", given)
+            code = main(arguments)
+        printed = capsys.readouterr()
+        return Printed(printed.out, printed.err, code)
+
+    return run
+
+
+def run_kafkas(arguments: list[str], stdin: str) -> Printed:
+    """Runs the class of Kafka's script."""
+    command = java_command(_CLASSES[arguments[0]], *arguments[1:])
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+    return Printed(done.stdout, done.stderr, done.returncode)
+
+
+def _comparable(printed: Printed) -> Printed:
+    return Printed(_comparable_output(printed.out), _comparable_error(printed.err), printed.code)
+
+
+def _comparable_output(stdout: str) -> str:
     """Without topic ids, addresses, times and stack traces. Blocks of lines that Kafka's script prints in the order of
     a hash table are sorted.
     """
@@ -116,6 +204,8 @@ def comparable(stdout: str) -> str:
     text = re.sub(r"^3\.9\.1 \(Commit:\w+\)$", "3.9.1", text, flags=re.MULTILINE)
     text = re.sub(r"(127\.0\.0\.1:\d+|<address>)(  \(0\) +)?", "<address>", text)  # the column is as wide as the port
     text = re.sub(r"\b1[6-9]\d{11}\b", "<time>", text)
+    text = re.sub(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "-<uuid>", text)
+    text = re.sub(r"(?<=^)(GROUP .*\n)((?:\S.*(?:\n|\Z))+)", _sorted_rows, text, flags=re.MULTILINE)
     text = re.sub(r"(\tOngoing +\t.*\t<time> +\t)\d+ +\t", r"\1<age>\t", text)
     text = re.sub(r"\bcrc: \d+", "crc: <crc>", text)
     text = re.sub(r"\b(size|position): [1-9]\d*", r"\1: <some>", text)  # differences of times take 1 byte or 2
@@ -124,12 +214,14 @@ def comparable(stdout: str) -> str:
     text = re.sub(r'"size":[1-9]\d*', '"size":"<some>"', text)  # batches of Java have other timestamps
     if '{"brokers":' in text:
         text = re.sub(r"^\{\"brokers\":.*$", _sorted_replicas, text, flags=re.MULTILINE)
+    if re.fullmatch(r"(?:[a-z][\w.-]*\n)+", text):
+        return "".join(sorted(text.splitlines(keepends=True)))
     if "\tPartition: " in text and not text.startswith("\t"):
         return "".join(sorted(re.findall(r"^Topic: .*\n(?:\t.*\n)*", text, re.MULTILINE)))
     return "".join(sorted(text.splitlines(keepends=True))) if text.startswith("\t") else text
 
 
-def comparable_error(stderr: str) -> str:
+def _comparable_error(stderr: str) -> str:
     """The first line, without classes of exceptions in front. Of a usage, the error behind it."""
     if stderr.startswith("usage:"):
         return re.sub(r"\s+", " ", stderr.partition(" error: ")[2].replace("-\n", "-")).strip()
@@ -146,9 +238,15 @@ def _sorted_blocks(found: re.Match[str]) -> str:
     return "\n\n".join(sorted(found[0].split("\n\n")))
 
 
+def _sorted_rows(found: re.Match[str]) -> str:
+    return found[1] + "\n".join(sorted(found[2].split("\n"))).lstrip("\n")
+
+
 def _sorted_replicas(found: re.Match[str]) -> str:
     document = json.loads(found[0])
     for broker in document["brokers"]:
+        if len(broker["logDirs"]) > 1:  # which one gets a replica is not said anywhere
+            broker["logDirs"] = [each | {"partitions": []} for each in broker["logDirs"]]
         broker["logDirs"].sort(key=lambda each: each["logDir"])
         for directory in broker["logDirs"]:
             directory["partitions"].sort(key=lambda each: each["partition"])
