@@ -79,14 +79,17 @@ def _verb(noun: Noun, verb: Verb, known: set[tuple[str, ...]]) -> Iterator[str]:
     if verb.name:
         yield f"\n### {parser.prog}\n"
         yield f"{verb.summary[0].upper()}{verb.summary[1:]}.{_printed(verb)}"
-    elif verb.row is not None:
-        yield _printed(verb)
+    elif verb.rows:
+        yield _printed(verb).strip()
     yield ""
     yield from _table(parser, known)
 
 
 def _printed(verb: Verb) -> str:
-    return "" if verb.row is None else f" `-o json` prints an array of `{verb.row.__name__}`."
+    if not verb.rows:
+        return ""
+    option = "--format json" if verb.prints_itself else "-o json"
+    return f" `{option}` prints an array of {' or '.join(f'`{row.__name__}`' for row in verb.rows)}."
 
 
 def _table(parser: CommandParser, known: set[tuple[str, ...]]) -> Iterator[str]:
@@ -115,11 +118,11 @@ def schema_text() -> str:
     schemas = Schemas()
     for noun in (lazy.load() for lazy in NOUNS.values()):
         for verb in noun.verbs:
-            if verb.row is not None:
-                schemas.reference(verb.row)
+            for row in verb.rows:
+                schemas.reference(row)
     document = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "description": "Rows that commands of pybroker print with -o json, by name.",
+        "description": "Rows that commands of pybroker print with -o json (consume: --format json), by name.",
         "components": {"schemas": schemas.named},
     }
     return json.dumps(document, indent=1) + "\n"

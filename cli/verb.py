@@ -30,6 +30,7 @@ class Verb:
         run: does the work, returns the exit code. It raises CommandError, KafkaError, ConnectionError, TimeoutError.
         changes: whether it changes something, so that it takes ``--dry-run``.
         row: the view that ``-o json`` prints an array of; None: the verb prints something else.
+        other_rows: the views of other actions of the verb.
         prints_itself: whether it has forms of its own, so that it does not take ``-o``.
     """
 
@@ -39,7 +40,13 @@ class Verb:
     run: Callable[[Call], int]
     changes: bool = False
     row: type | None = None
+    other_rows: tuple[type, ...] = ()
     prints_itself: bool = False
+
+    @property
+    def rows(self) -> tuple[type, ...]:
+        """All views that it prints as JSON."""
+        return self.other_rows if self.row is None else (self.row, *self.other_rows)
 
 
 @dataclass(frozen=True, slots=True)

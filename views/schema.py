@@ -1,7 +1,7 @@
 """JSON schemas of views, from the types of their fields."""
 
 import types
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 __all__ = ["Schemas"]
@@ -28,11 +28,12 @@ class Schemas:
     def _object(self, view: type) -> Schema:
         hints = get_type_hints(view, include_extras=True)
         names = [each.name for each in fields(view)]
+        required = [each.name for each in fields(view) if each.default is MISSING]
         return {
             "type": "object",
             "description": " ".join((view.__doc__ or "").split()),
             "properties": {name: self._of(hints[name]) for name in names},
-            "required": names,
+            "required": required,
         }
 
     def _of(self, hint: Any) -> Schema:

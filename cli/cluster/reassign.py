@@ -198,4 +198,12 @@ def _ids(text: str) -> list[int]:
     return list(dict.fromkeys(map(int, parts)))
 
 
-REASSIGN = Verb("reassign", "move partitions to other brokers", _arguments, _run, changes=True)
+REASSIGN = Verb(
+    "reassign",
+    "move partitions to other brokers",
+    _arguments,
+    _run,
+    changes=True,
+    row=PartitionMove,
+    other_rows=(PartitionMoveState, ReassignmentPlan),
+)

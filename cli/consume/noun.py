@@ -15,6 +15,7 @@ from ..verb import Call, Noun, Verb
 from .consumption import Consumption
 from .forms import FORMS, Printer, chosen_form
 from .places import Place, chosen_partitions, ends_of, parse_start, parse_until, starts_of
+from .shapes import ConsumedRecord
 
 __all__ = ["CONSUME"]
 
@@ -155,4 +156,5 @@ def _rate(text: str) -> float:
     return rate
 
 
-CONSUME = Noun("consume", f"{_SUMMARY.capitalize()}.", (Verb("", _SUMMARY, _arguments, _run, prints_itself=True),))
+_VERB = Verb("", _SUMMARY, _arguments, _run, row=ConsumedRecord, prints_itself=True)
+CONSUME = Noun("consume", f"{_SUMMARY.capitalize()}.", (_VERB,))

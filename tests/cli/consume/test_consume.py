@@ -12,7 +12,8 @@ import pytest
 from confluent_kafka import Producer
 from pybroker.base.command_parser import CommandError
 from pybroker.cli.consume.places import Place, parse_start, parse_until
-from support.clients.commands import Pybroker
+from pybroker.cli.consume.shapes import ConsumedRecord
+from support.clients.commands import Pybroker, rows_of
 
 START_MS = 1_700_000_000_000
 
@@ -192,3 +193,16 @@ def test_interrupted_member_commits_what_it_printed(pybroker: Pybroker, servers:
         member.send_signal(signal.SIGINT)
     assert (member.returncode, printed) == (130, {b"v%d\n" % number for number in range(8)})
     assert consumed(pybroker, filled, "-g", f"group-{filled}", "--until", "end") == []
+
+
+def test_json_of_records_has_the_documented_shape(pybroker: Pybroker, servers: str, topic: str) -> None:
+    pybroker("topics", "create", topic)
+    producer = Producer({"bootstrap.servers": servers})
+    producer.produce(topic, b"\xff", b"\xff", headers=[("a", None), ("b", b"\xff"), ("c", b"d")])
+    producer.produce(topic, None, None)
+    assert producer.flush() == 0
+    printed = pybroker("consume", topic, "--until", "end", "--format", "json").out
+    whole, tombstone = rows_of(printed, ConsumedRecord)
+    assert (whole["key_base64"], whole["value_base64"]) == ("/w==", "/w==")
+    assert [each["name"] for each in whole["headers"]] == ["a", "b", "c"]
+    assert (tombstone["key"], tombstone["value"], tombstone["headers"]) == (None, None, [])
