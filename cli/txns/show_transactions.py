@@ -98,7 +98,7 @@ def _hanging(call: Call) -> int:
     ]
     rows = hanging_among(call.cluster, candidates)
     code = print_results(call.output, rows, _HANGING_COLUMNS, lambda row: f"{row.topic}:{row.partition}", failures)
-    if not rows:
+    if not rows and not failures:
         call.output.say("no transaction hangs")
     return code or (UNHEALTHY if rows else DONE)
 
