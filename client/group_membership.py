@@ -159,7 +159,7 @@ class GroupMembership:
             self._cluster.ask_coordinator(self._group, request)
 
     def _join(self) -> list[TopicPartition]:
-        metadata = _versioned(ConsumerProtocolSubscription(topics=self._topics))
+        metadata = _versioned(ConsumerProtocolSubscription(topics=self._topics), 1)
         joined = self._cluster.ask_coordinator(
             self._group,
             JoinGroupRequest(
@@ -204,7 +204,7 @@ class GroupMembership:
         owned = {member: _owned_in(told[member]) for member in newest_first}
         partitions = self._cluster.partitions({topic for topics in wanted.values() for topic in topics})
         return [
-            SyncGroupRequestAssignment(member_id=member, assignment=_versioned(_assignment_of(chosen)))
+            SyncGroupRequestAssignment(member_id=member, assignment=_versioned(_assignment_of(chosen), 0))
             for member, chosen in ASSIGNORS[name](wanted, partitions, owned).items()
         ]
 
@@ -225,9 +225,12 @@ def _assignment_of(partitions: Iterable[TopicPartition]) -> ConsumerProtocolAssi
     )
 
 
-def _versioned(message: Any) -> bytes:
-    """The message in version 0, which all members understand, behind its version."""
-    return b"\0\0" + encode(message, 0)
+def _versioned(message: Any, version: int) -> bytes:
+    """The message behind its version. Members that know only version 0 read newer ones too.
+
+    librdkafka 2.16 ends with a segmentation fault when it leads a cooperative group with a subscription of version 0.
+    """
+    return version.to_bytes(2) + encode(message, version)
 
 
 def _decoded(kind: type, data: bytes) -> Any:

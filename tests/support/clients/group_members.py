@@ -10,10 +10,18 @@ from pathlib import Path
 from confluent_kafka import Consumer, TopicPartition
 from kafka import KafkaConsumer
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
+from pybroker.base.topic_partition import TopicPartition as At
+from pybroker.cli.consume.group_reading import read_as_member
+from pybroker.client.admin_cluster import AdminCluster
+from pybroker.client.client_settings import take_client_settings
+from pybroker.client.fetching.partition_reader import NO_END, Batches, PartitionReader
+from pybroker.client.given_options import GivenOptions
+from pybroker.protocol.records.record import read_records
+from pybroker.protocol.sentinels import EARLIEST
 from support.processes.java import java_command
 from support.time.patience import HANGS_AFTER_S
 
-__all__ = ["ASSIGNORS", "ConfluentMember", "JavaMember", "KafkaPythonMember", "Member", "Membership"]
+__all__ = ["ASSIGNORS", "ConfluentMember", "JavaMember", "KafkaPythonMember", "Member", "Membership", "PybrokerMember"]
 
 # The names of one assignor in librdkafka, kafka-python and Java.
 ASSIGNORS = ("range", "roundrobin")
@@ -134,8 +142,13 @@ class KafkaPythonMember(_ThreadMember):
 def _kafka_python_assignor(name: str) -> type:
     from kafka.coordinator.assignors.range import RangePartitionAssignor
     from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+    from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-    assignors: dict[str, type] = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}
+    assignors: dict[str, type] = {
+        "range": RangePartitionAssignor,
+        "roundrobin": RoundRobinPartitionAssignor,
+        "sticky": StickyPartitionAssignor,
+    }
     return assignors[name]
 
 
@@ -153,10 +166,10 @@ class ConfluentMember(_ThreadMember):
         )
 
         def assigned(_: Consumer, partitions: list[TopicPartition]) -> None:
-            self.note_owned(partition.partition for partition in partitions)
+            self.note_owned(self.owned | {partition.partition for partition in partitions})
 
-        def revoked(_: Consumer, __: list[TopicPartition]) -> None:
-            self.note_owned(())
+        def revoked(_: Consumer, partitions: list[TopicPartition]) -> None:
+            self.note_owned(self.owned - {partition.partition for partition in partitions})
 
         consumer.subscribe([self.membership.topic], on_assign=assigned, on_revoke=revoked)
         while not self.told_to_leave.is_set():
@@ -169,6 +182,31 @@ class ConfluentMember(_ThreadMember):
                 self.note_read([(partition, offset)])
                 consumer.commit(message=message, asynchronous=False)
         consumer.close()
+
+
+class PybrokerMember(_ThreadMember):
+    """A member of ``pybroker consume -g --commit``. It leaves with the next record."""
+
+    next_offset: int | None = None
+
+    @property
+    def is_full(self) -> bool:
+        return self.told_to_leave.is_set()
+
+    def take(self, found: Batches) -> None:
+        for batch in found.batches:
+            self.note_read((found.at.partition, record.offset) for record in read_records(batch))
+
+    def consume(self) -> None:
+        settings = take_client_settings(GivenOptions({"bootstrap.servers": self.membership.servers}), "member")
+
+        def make_reader(committed: dict[At, int], others: list[At]) -> PartitionReader:
+            starts = committed | cluster.offsets(dict.fromkeys(others, EARLIEST))
+            self.note_owned(at.partition for at in starts)
+            return PartitionReader(cluster, starts, dict.fromkeys(starts, NO_END), print)
+
+        with AdminCluster(settings) as cluster:
+            read_as_member(cluster, self.membership.group, [self.membership.topic], self, make_reader, commits=True)
 
 
 class JavaMember(Member):
