@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from base64 import urlsafe_b64encode
 from random import Random
+from uuid import UUID
 
+from ..base.uuid_text import uuid_text
 from .tree import znodes
 from .tree.cluster_tree import ClusterTree
 from .tree.metadata_store import (
@@ -40,7 +41,7 @@ async def cluster_id(tree: ClusterTree, random: Random) -> str:
     try:
         data, _ = await tree.store.get(znodes.CLUSTER_ID_PATH)
     except NoNodeError:
-        fresh = urlsafe_b64encode(random.randbytes(16)).rstrip(b"=").decode()
+        fresh = uuid_text(UUID(bytes=random.randbytes(16)))
         await tree.ensure(znodes.CLUSTER_ID_PATH, znodes.encode_cluster_id(fresh))
         data, _ = await tree.store.get(znodes.CLUSTER_ID_PATH)
     return znodes.decode_cluster_id(data)

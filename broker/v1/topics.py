@@ -1,11 +1,11 @@
 """The list of topics."""
 
-import base64
 from collections.abc import Mapping
 from uuid import UUID
 
 from ...base.kafka_names import INTERNAL_TOPICS
 from ...base.topic_partition import TopicPartition
+from ...base.uuid_text import uuid_text
 from ...protocol.codec import NULL_UUID
 from ...views.query import Query
 from ...views.topics import TopicRow, Topics
@@ -97,4 +97,4 @@ class TopicRows:
 
 
 def _shown_id(topic_id: UUID) -> str | None:
-    return None if topic_id == NULL_UUID else base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
+    return None if topic_id == NULL_UUID else uuid_text(topic_id)

@@ -1,10 +1,10 @@
 """Topics of the cluster, as its metadata has them."""
 
-import base64
 from collections.abc import Iterable
 
 from ...base.command_parser import CommandError
 from ...base.topic_partition import TopicPartition
+from ...base.uuid_text import uuid_text
 from ...client.admin_cluster import AdminCluster
 from ...protocol.errors import ErrorCode, error_for
 from ...protocol.messages.metadata import MetadataResponseTopic
@@ -93,4 +93,4 @@ def topic_id_of(topic: MetadataResponseTopic) -> str | None:
     """The topic id in base64 for URLs without padding, as Kafka writes it; None without one."""
     if topic.topic_id.bytes == _NO_ID:
         return None
-    return base64.urlsafe_b64encode(topic.topic_id.bytes).decode().rstrip("=")
+    return uuid_text(topic.topic_id)

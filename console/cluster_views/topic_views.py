@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections.abc import Mapping
 from typing import Any
 
 from ...base.topic_partition import TopicPartition
+from ...base.uuid_text import uuid_text
 from ...client.asynchronous.cluster import AsyncCluster
 from ...protocol.codec import wire
 from ...protocol.errors import KafkaError
@@ -105,10 +105,10 @@ def topic_row(topic: MetadataResponseTopic, settings: ListedSettings | None, siz
         offline += each.leader_id < 0
         behind += in_sync < replicas
         under_least += in_sync < known.min_isr
-    topic_id = None if topic.topic_id == wire.NULL_UUID else base64.urlsafe_b64encode(topic.topic_id.bytes)
+    topic_id = None if topic.topic_id == wire.NULL_UUID else uuid_text(topic.topic_id)
     return {
         "topic": topic.name,
-        "topic_id": None if topic_id is None else topic_id.decode().rstrip("="),
+        "topic_id": topic_id,
         "is_internal": topic.is_internal,
         "partitions": len(topic.partitions),
         "replication_factor": factor,

@@ -3,8 +3,8 @@
 from random import Random
 from uuid import UUID
 
+from ...base.uuid_text import uuid_text
 from ...protocol.codec import NULL_UUID
-from .znode_json import uuid_to_text
 
 __all__ = ["new_topic_id"]
 
@@ -15,5 +15,5 @@ def new_topic_id(random: Random) -> UUID:
     """A random id. As in Kafka, its text never begins with a dash, which command lines would misread."""
     while True:
         candidate = UUID(int=random.getrandbits(128), version=4)
-        if candidate not in _RESERVED and not uuid_to_text(candidate).startswith("-"):
+        if candidate not in _RESERVED and not uuid_text(candidate).startswith("-"):
             return candidate

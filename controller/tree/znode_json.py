@@ -1,11 +1,9 @@
 """Reads and writes the JSON in Kafka's nodes; every fault raises ZnodeDecodeError."""
 
 import json
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any
-from uuid import UUID
 
-__all__ = ["JsonNode", "ZnodeDecodeError", "decode_text", "encode_json", "uuid_from_text", "uuid_to_text"]
+__all__ = ["JsonNode", "ZnodeDecodeError", "decode_text", "encode_json"]
 
 
 class ZnodeDecodeError(Exception):
@@ -26,18 +24,6 @@ def decode_text(path: str, data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise ZnodeDecodeError(path, "not UTF-8") from error
-
-
-def uuid_to_text(value: UUID) -> str:
-    """Kafka's spelling of ids: URL-safe base64 of the 16 bytes, without padding."""
-    return urlsafe_b64encode(value.bytes).rstrip(b"=").decode()
-
-
-def uuid_from_text(text: str) -> UUID:
-    """The UUID. Raises ValueError unless ``text`` is 16 bytes in URL-safe base64."""
-    if not text.isascii():
-        raise ValueError("not base64")
-    return UUID(bytes=urlsafe_b64decode(text + "=" * (-len(text) % 4)))
 
 
 class JsonNode:

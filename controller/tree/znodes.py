@@ -11,10 +11,11 @@ from uuid import UUID
 
 from ...base.kafka_names import SECURITY_PROTOCOLS
 from ...base.topic_partition import TopicPartition
+from ...base.uuid_text import uuid_from_text, uuid_text
 from ...config.listeners import listener_address
 from .leader_and_isr import LeaderAndIsr, LeaderRecoveryState, PartitionLeadership
 from .replica_assignment import ReplicaAssignment
-from .znode_json import JsonNode, ZnodeDecodeError, decode_text, encode_json, uuid_from_text, uuid_to_text
+from .znode_json import JsonNode, ZnodeDecodeError, decode_text, encode_json
 
 __all__ = [
     "BROKER_IDS_PATH",
@@ -209,7 +210,7 @@ class TopicInfo:
             "version": 3,
         }
         if self.topic_id is not None:
-            fields["topic_id"] = uuid_to_text(self.topic_id)
+            fields["topic_id"] = uuid_text(self.topic_id)
         return encode_json(fields)
 
     @classmethod

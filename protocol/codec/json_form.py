@@ -6,8 +6,8 @@ default. Bytes and records are base64, uuids URL-safe base64 without padding. Un
 
 import base64
 from typing import Any, TypeVar
-from uuid import UUID
 
+from ...base.uuid_text import uuid_from_text, uuid_text
 from .schema import Array, Blob, Fixed, Nested, RecordSet, WireType
 from .wire import UUID16, Message, Struct
 
@@ -46,7 +46,7 @@ def _to_json(wire_type: WireType, value: Any, version: int) -> Json:
         case Array():
             return [_to_json(wire_type.element, element, version) for element in value]
         case _ if wire_type is UUID16:
-            return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+            return uuid_text(value)
     return value
 
 
@@ -70,7 +70,7 @@ def _from_json(wire_type: WireType, value: Json, version: int) -> Any:
         case Array():
             return [_from_json(wire_type.element, element, version) for element in value]
         case _ if wire_type is UUID16:
-            return UUID(bytes=base64.urlsafe_b64decode(value + "=="))
+            return uuid_from_text(value)
         case Fixed(name="float64"):
             return float(value)
     return value

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import logging
 import uuid
 
+from ...base.uuid_text import uuid_from_text, uuid_text
 from .files import Files
 
 logger = logging.getLogger(__name__)
@@ -15,17 +15,6 @@ FILE_NAME = "partition.metadata"
 
 class CorruptPartitionMetadataError(Exception):
     """The file does not consist of a version and a topic id."""
-
-
-def topic_id_text(topic_id: uuid.UUID) -> str:
-    """A UUID as Kafka writes it: URL-safe base64 without padding, 22 characters."""
-    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
-
-
-def parse_topic_id(text: str) -> uuid.UUID:
-    """The inverse of `topic_id_text`. Raises ValueError."""
-    data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    return uuid.UUID(bytes=data)
 
 
 def read_topic_id(files: Files, path: str) -> uuid.UUID | None:
@@ -38,7 +27,7 @@ def read_topic_id(files: Files, path: str) -> uuid.UUID | None:
     try:
         if int(fields["version"]) < 0:
             raise ValueError("unknown version")
-        topic_id = parse_topic_id(fields["topic_id"].strip())
+        topic_id = uuid_from_text(fields["topic_id"].strip())
     except KeyError as error:
         raise CorruptPartitionMetadataError(_corrupt(path, f"it has no line {error.args[0]}")) from None
     except ValueError as error:
@@ -62,4 +51,4 @@ def recall_topic_id(files: Files, path: str) -> uuid.UUID | None:
 
 
 def write_topic_id(files: Files, path: str, topic_id: uuid.UUID) -> None:
-    files.write_atomically(path, f"version: 0\ntopic_id: {topic_id_text(topic_id)}".encode())
+    files.write_atomically(path, f"version: 0\ntopic_id: {uuid_text(topic_id)}".encode())

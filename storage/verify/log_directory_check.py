@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ...base.topic_partition import TopicPartition
+from ...base.uuid_text import uuid_text
 from ..files.checkpoint_file import CorruptCheckpointError, read_offsets
 from ..files.files import Files
 from ..files.meta_properties import FILE_NAME as META_PROPERTIES_FILE
 from ..files.meta_properties import MetaPropertiesError, read_meta_properties
 from ..files.partition_metadata import FILE_NAME as METADATA_FILE
-from ..files.partition_metadata import CorruptPartitionMetadataError, read_topic_id, topic_id_text
+from ..files.partition_metadata import CorruptPartitionMetadataError, read_topic_id
 from ..segment.partition_files import directory_name_of, live_partitions
 from ..store.log_directory import (
     CLEAN_SHUTDOWN_FILE,
@@ -167,7 +168,7 @@ class LogDirectoryCheck:
                 continue  # reported already
             if name is None or name.suffix is not None or topic_id is None:
                 continue
-            text = topic_id_text(topic_id)
+            text = uuid_text(topic_id)
             if ids.setdefault(name.topic_partition.topic, text) != text:
                 known = ids[name.topic_partition.topic]
                 self._found.add(path, f"the topic id is {text}, but another partition of the topic has {known}")

@@ -5,11 +5,11 @@ from random import Random
 import pytest
 from pybroker.base.invariant import InvariantError
 from pybroker.base.topic_partition import TopicPartition
+from pybroker.base.uuid_text import uuid_from_text, uuid_text
 from pybroker.controller.context import ControllerContext, IllegalMoveError
 from pybroker.controller.state_tables import PartitionReplica, PartitionState, ReplicaState
 from pybroker.controller.tree.replica_assignment import ReplicaAssignment
 from pybroker.controller.tree.topic_ids import new_topic_id
-from pybroker.controller.tree.znode_json import uuid_from_text, uuid_to_text
 from pybroker.protocol.codec import NULL_UUID
 
 PARTITION = TopicPartition("t", 0)
@@ -101,6 +101,6 @@ def test_new_topic_ids_are_not_reserved_and_do_not_start_with_a_dash() -> None:
     ids = [new_topic_id(random) for _ in range(2000)]
     assert len(set(ids)) == 2000
     assert NULL_UUID not in ids
-    assert not any(uuid_to_text(topic_id).startswith("-") for topic_id in ids)
-    assert all(uuid_from_text(uuid_to_text(topic_id)) == topic_id for topic_id in ids)
+    assert not any(uuid_text(topic_id).startswith("-") for topic_id in ids)
+    assert all(uuid_from_text(uuid_text(topic_id)) == topic_id for topic_id in ids)
     assert all(topic_id.version == 4 for topic_id in ids)
