@@ -14,9 +14,9 @@ import ssl
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
 from urllib.parse import urlsplit
 
+from ..base.command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 from ..client.client_settings import ClientSettings, take_client_settings
 from ..client.given_options import GivenOptions, OptionError
 from ..config.config_error import ConfigError
@@ -27,30 +27,14 @@ from .settings import ConsoleSettings
 
 DEFAULT_HTTP = "127.0.0.1:8093"
 MISSING_EXTRA = "the console needs more packages: pip install 'pybroker[console]'"
-_FAILED, _BAD_INPUT = 1, 2
 _CLIENT_ID = "pybroker-console"
-
-
-class _Refused(Exception):  # noqa: N818 (why the command ends)
-    """One line for the user."""
-
-    def __init__(self, message: str, exit_code: int = _BAD_INPUT) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
-
-
-class _Parser(argparse.ArgumentParser):
-    """Raises `_Refused` where argparse would print the usage."""
-
-    def error(self, message: str) -> NoReturn:
-        raise _Refused(f"{message} (see pybroker console --help)")
 
 
 def console_command(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code."""
     try:
         return _run(console_parser().parse_args(arguments))
-    except _Refused as refused:
+    except CommandError as refused:
         sys.stderr.write(f"pybroker console: {refused}\n")
         return refused.exit_code
     except KeyboardInterrupt:
@@ -65,7 +49,7 @@ def _run(options: argparse.Namespace) -> int:
     addresses = [_address(each, "--http") for each in options.http or [DEFAULT_HTTP]]
     why_not = why_unsafe(settings, addresses, is_insecure=options.insecure)
     if why_not is not None:
-        raise _Refused(why_not)
+        raise CommandError(why_not, BAD_INPUT)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     try:
@@ -73,23 +57,21 @@ def _run(options: argparse.Namespace) -> int:
     except ImportError as error:
         if error.name is None or error.name.partition(".")[0] not in ("starlette", "uvicorn", "h11", "anyio"):
             raise
-        raise _Refused(MISSING_EXTRA, _FAILED) from None
+        raise CommandError(MISSING_EXTRA, FAILED) from None
     try:
         sockets = bind(addresses)
     except OSError as error:
-        raise _Refused(f"{error.strerror}; choose another address with --http", _FAILED) from None
+        raise CommandError(f"{error.strerror}; choose another address with --http", FAILED) from None
     serve(settings, sockets, options.certificate, ends_with_stdin=options.ends_with_stdin)
     return 0
 
 
-def console_parser() -> argparse.ArgumentParser:
-    """The arguments of the command. The parser raises `_Refused`."""
-    parser = _Parser(
-        prog="pybroker console",
-        description="Shows a Kafka cluster in the browser: topics, records, groups, brokers. Works with pybroker and "
-        "with Apache Kafka from 2.1 on.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+def console_parser() -> CommandParser:
+    """The arguments of the command. The parser raises CommandError."""
+    parser = CommandParser(
+        "pybroker console",
+        "Shows a Kafka cluster in the browser: topics, records, groups, brokers. Works with pybroker and with Apache "
+        "Kafka from 2.1 on.",
     )
     add = parser.add_argument
     add("-b", "--bootstrap-server", metavar="HOST:PORT", default="localhost:9092", help="a broker of the cluster")
@@ -117,7 +99,7 @@ def console_parser() -> argparse.ArgumentParser:
 
 
 def console_settings(options: argparse.Namespace) -> ConsoleSettings:
-    """The settings in the arguments. Raises `_Refused`."""
+    """The settings in the arguments. Raises CommandError."""
     given: dict[str, str] = {}
     try:
         if options.command_config is not None:
@@ -132,10 +114,10 @@ def console_settings(options: argparse.Namespace) -> ConsoleSettings:
         Masks(tuple(options.mask))
         token = None if options.v1_token_file is None else TokenFile(options.v1_token_file)
     except (OptionError, ConfigError, MaskError, TokenFileError) as error:
-        raise _Refused(str(error)) from None
+        raise CommandError(str(error), BAD_INPUT) from None
     for url in [*options.v1, *([options.url] if options.url else [])]:
         if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
-            raise _Refused(f"{url} must be like http://host:8092")
+            raise CommandError(f"{url} must be like http://host:8092", BAD_INPUT)
     _check_pem("--v1-ca", options.v1_ca, lambda file: ssl.create_default_context(cafile=file))
     _check_pem("--certificate", options.certificate, _load_certificate)
     return ConsoleSettings(
@@ -153,12 +135,12 @@ def console_settings(options: argparse.Namespace) -> ConsoleSettings:
 
 
 def _check_pem(option: str, file: str | None, load: Callable[[str], object]) -> None:
-    """Raises `_Refused` now, not at each connection, for a file that cannot be used."""
+    """Raises CommandError now, not at each connection, for a file that cannot be used."""
     if file is not None:
         try:
             load(file)
         except OSError as error:  # also ssl.SSLError
-            raise _Refused(f"{option} {file}: {error.strerror or error}") from None
+            raise CommandError(f"{option} {file}: {error.strerror or error}", BAD_INPUT) from None
 
 
 def _load_certificate(file: str) -> None:
@@ -206,5 +188,5 @@ def _address(text: str, option: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
-        raise _Refused(f"{option} {text}: must be HOST:PORT")
+        raise CommandError(f"{option} {text}: must be HOST:PORT", BAD_INPUT)
     return "127.0.0.1" if host == "localhost" else host or "0.0.0.0", int(port)

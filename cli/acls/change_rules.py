@@ -1,10 +1,11 @@
 """``pybroker acls add`` and ``pybroker acls remove``."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from ...base.acls import AclBinding
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
-from ...protocol.errors import error_for
+from ...protocol.errors import KafkaError, error_for
 from ...protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from ...protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from ..output.columns import Column
@@ -53,14 +54,8 @@ def _add(call: Call) -> int:
             for pattern, entry in rules
         ]
     )
-    added, failures = [], []
-    for rule, result in zip(rules, call.cluster.ask_controller(request).results, strict=True):
-        if result.error_code:
-            said = result.error_message or error_for(result.error_code)
-            failures.append(error_for(result.error_code, f"{rule}: {said}"))
-        else:
-            added.append(rule)
-    return _print(call, "added", added, failures)
+    results = call.cluster.ask_controller(request).results
+    return _print(call, "added", *_sorted_out(rules, ([result] for result in results)))
 
 
 def _remove(call: Call) -> int:
@@ -90,16 +85,21 @@ def _remove(call: Call) -> int:
             for pattern, entry in found
         ]
     )
-    removed, failures = [], []
-    for rule, result in zip(found, call.cluster.ask_controller(request).filter_results, strict=True):
-        codes = [result, *result.matching_acls]
-        failed = next((each for each in codes if each.error_code), None)
-        if failed is not None:
+    results = call.cluster.ask_controller(request).filter_results
+    return _print(call, "removed", *_sorted_out(found, ([result, *result.matching_acls] for result in results)))
+
+
+def _sorted_out(rules: Iterable[AclBinding], results: Iterable[list[Any]]) -> tuple[list[AclBinding], list[KafkaError]]:
+    """The rules that were changed, and why others were not. ``results``: those of each rule."""
+    changed, failures = [], []
+    for rule, of_rule in zip(rules, results, strict=True):
+        failed = next((each for each in of_rule if each.error_code), None)
+        if failed is None:
+            changed.append(rule)
+        else:
             said = failed.error_message or error_for(failed.error_code)
             failures.append(error_for(failed.error_code, f"{rule}: {said}"))
-        else:
-            removed.append(rule)
-    return _print(call, "removed", removed, failures)
+    return changed, failures
 
 
 def _print(call: Call, change: str, rules: Iterable[AclBinding], failures: Iterable[Exception]) -> int:

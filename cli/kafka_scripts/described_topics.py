@@ -4,16 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ...client.admin_cluster import AdminCluster
-from ...protocol.errors import error_for
-from ...protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ...protocol.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
-from ..topics.found_topics import topic_id_of
+from ..configs.found_settings import SOURCES, found_settings
+from ..configs.resources import NamedResource, ResourceKind
+from ..topics.found_topics import MIN_ISR, topic_id_of
 
 __all__ = ["TopicFilters", "describe"]
 
-_TOPIC = 2
-_DEFAULT_CONFIG = 5
-"""The source of a setting that nobody has set, in DescribeConfigs."""
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
@@ -85,14 +82,10 @@ def _partition_line(topic: MetadataResponseTopic, partition: MetadataResponsePar
 
 
 def _settings(cluster: AdminCluster, names: Sequence[str]) -> dict[str, _Settings]:
-    resources = [
-        DescribeConfigsResource(resource_type=_TOPIC, resource_name=name, configuration_keys=None) for name in names
-    ]
+    resources = [NamedResource(ResourceKind.TOPIC, name) for name in names]
     found = {}
-    for result in cluster.ask_any(DescribeConfigsRequest(resources=resources)).results:
-        if result.error_code:
-            raise error_for(result.error_code, result.error_message or str(error_for(result.error_code)))
-        values = {each.name: each.value or "" for each in result.configs}
-        changed = {each.name: each.value or "" for each in result.configs if each.config_source != _DEFAULT_CONFIG}
-        found[result.resource_name] = _Settings(changed, int(values.get("min.insync.replicas", "1")))
+    for resource, settings in found_settings(cluster, resources).items():
+        changed = {each.name: each.value or "" for each in settings if SOURCES.get(each.config_source) != "default"}
+        min_in_sync = next((each.value for each in settings if each.name == MIN_ISR), None)
+        found[resource.name] = _Settings(changed, int(min_in_sync or 1))
     return found
