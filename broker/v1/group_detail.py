@@ -129,6 +129,8 @@ def _awaited(group: Group) -> Mapping[str, None]:
         case GroupState.COMPLETING_REBALANCE:
             leader = group.leader_id
             return dict.fromkeys([leader] if leader in group.pending_sync else group.pending_sync)
+        case GroupState.STABLE:  # members that do not ask for the partitions that the leader gave them
+            return dict.fromkeys(group.pending_sync)
     return {}
 
 

@@ -7,9 +7,10 @@ tried.
 import argparse
 import json
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
 from ..exit_codes import FAILED, NOT_ALLOWED, NOT_THERE
@@ -72,7 +73,7 @@ class V1Reader:
         refusal: CommandError | None = None
         for url in self._urls:
             try:
-                return self._ask(url, "/v1/" + "/".join(quote(part, safe="") for part in path))
+                return self._ask(url, "/v1/" + _path(path))
             except CommandError as error:
                 if error.exit_code == NOT_THERE:  # by the broker that would have it; others name that broker
                     raise
@@ -96,6 +97,17 @@ class V1Reader:
         if not found and refusal is not None:
             raise refusal
         return found
+
+    def documents(self, *path: str, query: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+        """The document at ``/v1/…`` of each broker that gives one."""
+        try:
+            return self.of_all(_path(path) + ("" if query is None else f"?{urlencode(query)}"), [])
+        except CommandError:
+            return []
+
+    def each_address(self) -> "list[V1Reader]":
+        """A reader for each address."""
+        return [V1Reader((url,), self._token, self._ca_file, self._timeout_s) for url in self._urls]
 
     def _ask(self, url: str, path: str) -> dict[str, Any]:
         from http.client import HTTPConnection, HTTPException, HTTPSConnection  # a fifth of the start of a command
@@ -124,6 +136,10 @@ class V1Reader:
         if len(body) > _MAX_ANSWER_BYTES:
             raise CommandError(f"--v1 {url}: the response is too large", FAILED)
         return _document(url, answer.status, body)
+
+
+def _path(parts: tuple[str, ...]) -> str:
+    return "/".join(quote(part, safe="") for part in parts)
 
 
 def _document(url: str, status: int, body: bytes) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...base.command_parser import CommandError
@@ -18,6 +18,7 @@ from ..groups.shapes import GroupMember, GroupPartition
 from ..groups.timeline import timeline_of
 from ..verb import Call
 from .open_transactions import open_transactions
+from .surroundings import Surroundings, clients_told, surroundings_of
 
 __all__ = ["AT_REST", "REBALANCING", "Evidence", "Look", "Told", "gathered", "member_name"]
 
@@ -56,6 +57,7 @@ class Evidence:
     transactions: Mapping[TopicPartition, str]
     told: Told | None
     stuck_after_s: float
+    surroundings: Surroundings = field(default_factory=Surroundings)
 
     @property
     def first(self) -> Look:
@@ -89,6 +91,7 @@ def gathered(call: Call, name: str) -> Evidence:
     reader = v1_reader(options)
     looks = [_look(cluster, name)]
     told = None if reader is None else _told(call, reader, name)
+    clients = clients_told(reader)
     until_s = looks[0].at_s + options.watch
     while _is_worth_watching(looks, told) and time.monotonic() < until_s:
         time.sleep(min(_STEP_S, max(0.0, until_s - time.monotonic())))
@@ -99,13 +102,19 @@ def gathered(call: Call, name: str) -> Evidence:
             for each in with_lag_seconds(cluster, looks[-1].partitions.values())
         }
     )
-    subscribed = {topic for member in looks[-1].group.members for topic in member.topics or ()}
+    if reader is not None and len(looks) > 1:
+        told = _told(call, reader, name) or told
+    members = looks[-1].group.members
+    leaders = leaders_of(cluster, {topic for member in members for topic in member.topics or ()})
+    places = {at: row.leader for at, row in looks[-1].partitions.items()} | leaders
+    leaderless = [at for at, leader in places.items() if leader is None]
     return Evidence(
         tuple(looks),
-        leaders_of(cluster, subscribed),
+        leaders,
         _transactions(cluster, looks[-1]),
         told,
         options.stuck_after,
+        surroundings_of(cluster, name, members, leaderless, clients, clients_told(reader)),
     )
 
 

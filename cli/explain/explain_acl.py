@@ -12,7 +12,7 @@ from ..exit_codes import DONE, FAILED, NOT_ALLOWED
 from ..verb import Call, Verb
 from .acl_question import add_question_options, question_in
 
-__all__ = ["ACL"]
+__all__ = ["ACL", "hidden_settings"]
 
 _BROKER_RESOURCE = 4
 
@@ -23,7 +23,7 @@ def _run(call: Call) -> int:
     view = (
         explained_without_authorizer(question)
         if acls is None
-        else explained_by(question, acls, _hidden_settings(call.cluster))
+        else explained_by(question, acls, hidden_settings(call.cluster))
     )
     call.output.documents([view], _lines, name=lambda each: each.decided_by)
     return FAILED if view.allowed is None else DONE if view.allowed else NOT_ALLOWED
@@ -40,7 +40,7 @@ def _lines(view: AclExplanation) -> Iterator[str]:
     yield from map(printable, lines)
 
 
-def _hidden_settings(cluster: AdminCluster) -> HiddenSettings:
+def hidden_settings(cluster: AdminCluster) -> HiddenSettings:
     """Which settings of the authorizer are set; both, when the user may not see the settings of brokers."""
     (broker, *_) = cluster.metadata().brokers
     resource = DescribeConfigsResource(

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from ...base.command_parser import CommandParser
 from ...base.printable import printable
 from ...protocol.errors import ErrorCode, KafkaError
-from ..connecting.v1_reader import add_v1_options
 from ..exit_codes import DONE, UNHEALTHY
 from ..output.columns import duration_text
 from ..verb import Call, Verb
@@ -15,7 +14,8 @@ from .labelled_lines import finding_lines, labelled, text_width
 from .reading_rules import reading_findings
 from .rebalance_rules import rebalance_findings
 from .shapes import Finding, GroupExplanation, LagExplanation
-from .watch_time import add_patience_option, add_watch_option
+from .surrounding_rules import surrounding_findings
+from .watch_time import add_group_arguments
 
 __all__ = ["GROUP", "explanation_lines", "explanation_of"]
 
@@ -24,10 +24,7 @@ _WATCH_S = 3.0
 
 
 def _arguments(parser: CommandParser) -> None:
-    parser.add_argument("group", metavar="GROUP", help="name of a group")
-    add_watch_option(parser, _WATCH_S)
-    add_patience_option(parser)
-    add_v1_options(parser)
+    add_group_arguments(parser, _WATCH_S)
 
 
 def _run(call: Call) -> int:
@@ -44,7 +41,7 @@ def _run(call: Call) -> int:
 
 def explanation_of(group: str, evidence: Evidence) -> GroupExplanation:
     """The verdict and its reasons."""
-    found = [*rebalance_findings(evidence), *reading_findings(evidence)]
+    found = [*rebalance_findings(evidence), *surrounding_findings(evidence), *reading_findings(evidence)]
     found.sort(key=lambda finding: not finding.is_trouble)
     last = evidence.last.group
     return GroupExplanation(

@@ -3,7 +3,6 @@
 from ...base.command_parser import CommandParser
 from ...base.lag_verdicts import MIN_SILENCE_S, UNKNOWN_END, Verdict, judge, trend, worst
 from ...base.topic_partition import TopicPartition
-from ..connecting.v1_reader import add_v1_options
 from ..exit_codes import DONE, UNHEALTHY
 from ..output.columns import duration_text
 from ..verb import Call, Verb
@@ -12,7 +11,8 @@ from .explain_group import explanation_lines
 from .reading_rules import reading_findings
 from .rebalance_rules import rebalance_findings
 from .shapes import Finding, LagExplanation
-from .watch_time import add_patience_option, add_watch_option
+from .surrounding_rules import surrounding_findings
+from .watch_time import add_group_arguments
 
 __all__ = ["LAG", "lag_explanation_of"]
 
@@ -32,10 +32,7 @@ _HEALTHY = (Verdict.OK, Verdict.CATCHING_UP)
 
 
 def _arguments(parser: CommandParser) -> None:
-    parser.add_argument("group", metavar="GROUP", help="name of a group")
-    add_watch_option(parser, _WATCH_S)
-    add_patience_option(parser)
-    add_v1_options(parser)
+    add_group_arguments(parser, _WATCH_S)
 
 
 def _run(call: Call) -> int:
@@ -53,7 +50,12 @@ def lag_explanation_of(group: str, evidence: Evidence) -> LagExplanation:
     catch_up_s = None
     if lag is not None and written is not None and read is not None and (lag == 0 or read > written):
         catch_up_s = 0.0 if lag == 0 else lag / (read - written)
-    found = [*rebalance_findings(evidence), *reading_findings(evidence), *_skew(evidence)]
+    found = [
+        *rebalance_findings(evidence),
+        *surrounding_findings(evidence),
+        *reading_findings(evidence),
+        *_skew(evidence),
+    ]
     found += _too_slow(verdict, written, read)
     found.sort(key=lambda finding: not finding.is_trouble)
     is_healthy = verdict in (None, *_HEALTHY) and not any(finding.is_trouble for finding in found)

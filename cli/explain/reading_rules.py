@@ -56,6 +56,8 @@ def _no_members(evidence: Evidence) -> list[Finding]:
 
 def _no_leader(evidence: Evidence) -> list[Finding]:
     found = []
+    culprit: str | None
+    remedies: tuple[str, ...]
     places = {**{at: each.leader for at, each in evidence.last.partitions.items()}, **evidence.leaders}
     for topic, numbers in _by_topic(at for at, leader in places.items() if leader is None).items():
         problems = {
@@ -64,16 +66,24 @@ def _no_leader(evidence: Evidence) -> list[Finding]:
             if each.topic == topic and each.partition in numbers and each.problem
         }
         is_gone = problems == {"does not exist"}
+        dead = {
+            broker
+            for number in numbers
+            for broker in evidence.surroundings.dead_replicas.get(TopicPartition(topic, number), ())
+        }
+        away = f"broker {', '.join(map(str, sorted(dead)))}" if dead else ""
+        if is_gone:
+            text, culprit, remedies = "does not exist any more", None, ()
+        else:
+            text, culprit = "has no leader, so nobody can read it", "the brokers with its replicas"
+            remedies = (f"start {away or 'them'}; pybroker topics describe {topic} shows more",)
         found.append(
             Finding(
                 kind="partition_missing" if is_gone else "no_leader",
                 is_trouble=not is_gone,
-                text=f"{topic}:{ranges(numbers)} "
-                + ("does not exist any more" if is_gone else "has no leader, so nobody can read it"),
-                culprit=None if is_gone else "the brokers with its replicas",
-                remedies=(f"pybroker topics describe {topic}; start the brokers that have its replicas",)
-                if not is_gone
-                else (),
+                text=f"{topic}:{ranges(numbers)} {text}",
+                culprit=f"{away}, not alive" if away else culprit,
+                remedies=remedies,
             )
         )
     return found

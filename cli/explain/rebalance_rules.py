@@ -25,6 +25,11 @@ _SLOW = (
     "look what that client does: its own log, a thread dump",
 )
 _GONE = ("stop or restart that client; pybroker groups kick removes it at once",)
+_NO_COMMON_ASSIGNOR = (
+    "give all clients of the group a common partition.assignment.strategy; to change it, roll out clients that offer "
+    "both first",
+)
+_GROUP_IS_FULL = ("a larger group.max.size of the brokers, or fewer consumers in the group",)
 _REMEDIES = {
     "session_expired": (
         "look for pauses (garbage collection, CPU limits) and network trouble of that client; a longer "
@@ -39,7 +44,7 @@ _REMEDIES = {
 
 def rebalance_findings(evidence: Evidence) -> list[Finding]:
     """The findings, the worst first."""
-    found = [*_stuck(evidence), *_replaced_while_watched(evidence)]
+    found = [*_stuck(evidence), *_silent_members(evidence), *_replaced_while_watched(evidence)]
     if evidence.told is not None:
         recent = [each for each in evidence.told.events if evidence.told.now_ms - each.time_ms <= _HOUR_MS]
         found += [*_instance_conflicts(recent), *_refused_joins(recent), *_rebalanced_often(recent)]
@@ -47,11 +52,11 @@ def rebalance_findings(evidence: Evidence) -> list[Finding]:
 
 
 def _stuck(evidence: Evidence) -> list[Finding]:
+    told = evidence.told
+    if told is not None and told.waits_for:  # also for members of a stable group that do not ask for their partitions
+        return _awaited(told, told.waits_for, evidence.stuck_after_s)
     if evidence.last.group.state not in REBALANCING:
         return []
-    told = evidence.told
-    if told is not None and told.waits_for:
-        return _awaited(told, told.waits_for, evidence.stuck_after_s)
     stays = all(look.group.state in REBALANCING for look in evidence.looks)
     removed = _removed(evidence)
     text = f"the rebalance is under way for {duration_text(evidence.watched_s)} at least" if stays else "it rebalances"
@@ -88,7 +93,7 @@ def _awaited(told: Told, waits: Mapping[str, Any], stuck_after_s: float) -> list
             Finding(
                 kind="assignment_awaited" if is_sync else "member_awaited",
                 is_trouble=waited_s >= stuck_after_s,
-                text=f"the rebalance waits for {duration_text(waited_s)} for a member: it {text}{ends}",
+                text=f"the group waits for {duration_text(waited_s)} for a member: it {text}{ends}",
                 culprit=member_id if member is None else _told_name(member),
                 remedies=remedies,
             )
@@ -102,9 +107,37 @@ def _why_awaited(member: Mapping[str, Any], now_ms: int, *, is_sync: bool) -> tu
     if silent_ms is not None and silent_ms > session_ms * _SILENT_SHARE:
         silent = duration_text(silent_ms / 1000)
         return f"has sent nothing for {silent}, so it hangs, or its machine or network is gone", _GONE
-    missing = "as the leader it has not sent the assignment" if is_sync else "it has not joined again"
+    missing = "it has not joined again"
+    if is_sync:
+        has = "as the leader it has not sent the assignment"
+        missing = has if member.get("is_leader") else "it has not asked for its partitions (SyncGroup)"
     alive = "still sends heartbeats" if silent_ms is not None else "is connected"
     return f"{alive}, but {missing}: its poll() was not called since", _SLOW
+
+
+def _silent_members(evidence: Evidence) -> list[Finding]:
+    """Members of a group at rest that sent no heartbeat for long, such as static members that went without a word."""
+    told = evidence.told
+    if told is None or told.waits_for:
+        return []
+    found = []
+    for member in told.members.values():
+        last_ms, session_ms = member.get("last_heartbeat_ms"), member.get("session_timeout_ms") or 0
+        if last_ms is None or told.now_ms - last_ms <= session_ms * _SILENT_SHARE:
+            continue
+        left_s = max(0, last_ms + session_ms - told.now_ms) / 1000
+        left = "a static member leaves without a word; " if member.get("instance_id") else ""
+        found.append(
+            Finding(
+                kind="member_gone",
+                is_trouble=True,
+                text=f"a member has sent nothing for {duration_text((told.now_ms - last_ms) / 1000)}: it hangs, or it "
+                f"is gone; {left}nobody else gets its partitions for {duration_text(left_s)} (session.timeout.ms)",
+                culprit=_told_name(member),
+                remedies=_GONE,
+            )
+        )
+    return found[:_MOST_NAMED]
 
 
 def _told_name(member: Mapping[str, Any]) -> str:
@@ -170,17 +203,14 @@ def _conflict(instance: str, text: str, clients: str | None) -> Finding:
 
 
 def _refused_joins(events: Iterable[TimelineEvent]) -> list[Finding]:
-    """Clients that the group does not take, because they have no assignor in common with its members."""
+    """Clients that the group does not take, because no assignor is in common with its members, or it is full."""
     return [
         Finding(
             kind="join_refused",
             is_trouble=True,
             text=f"a client cannot join: {each.text}",
             culprit=f"{each.client_id} at {each.host}",
-            remedies=(
-                "give all clients of the group a common partition.assignment.strategy; to change it, roll out "
-                "clients that offer both first",
-            ),
+            remedies=_GROUP_IS_FULL if "group.max.size" in each.text else _NO_COMMON_ASSIGNOR,
         )
         for each in events
         if each.kind == "join_refused"

@@ -1,28 +1,26 @@
-"""The options that say for how long a group is watched, and how long a rebalance may take."""
+"""The arguments that name a group, and say for how long it is watched and how long a rebalance may take."""
 
 import argparse
 
 from ...base.command_parser import CommandParser
+from ..connecting.v1_reader import add_v1_options
 
-__all__ = ["add_patience_option", "add_watch_option"]
+__all__ = ["add_group_arguments"]
 
 _LONGEST_S = 3600
 
 
-def add_watch_option(parser: CommandParser, default_s: float) -> None:
-    """Add ``--for`` to the parser of a verb."""
+def add_group_arguments(parser: CommandParser, watch_s: float) -> None:
+    """Add the arguments to the parser of a verb that watches a group for ``watch_s`` by default."""
+    parser.add_argument("group", metavar="GROUP", help="name of a group")
     parser.add_argument(
         "--for",
         dest="watch",
         metavar="SECONDS",
         type=_seconds,
-        default=default_s,
+        default=watch_s,
         help="for how long to watch a group that has lag or rebalances (%(default)g)",
     )
-
-
-def add_patience_option(parser: CommandParser) -> None:
-    """Add ``--stuck-after`` to the parser of a verb."""
     parser.add_argument(
         "--stuck-after",
         metavar="SECONDS",
@@ -30,6 +28,7 @@ def add_patience_option(parser: CommandParser) -> None:
         default=5.0,
         help="a rebalance that takes longer is trouble (%(default)g)",
     )
+    add_v1_options(parser)
 
 
 def _seconds(text: str) -> float:

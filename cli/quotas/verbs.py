@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
-from ...client.admin_cluster import AdminCluster
 from ...protocol.errors import error_for
 from ...protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -11,18 +10,16 @@ from ...protocol.messages.alter_client_quotas import (
     RequestEntityData,
     RequestEntryData,
 )
-from ...protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 from ..exit_codes import DONE, NOT_THERE
-from ..output.columns import Column, bytes_text
+from ..output.columns import Column
 from ..reading.quantities import bytes_in, number_in
 from ..verb import Call, Verb
-from .entities import DEFAULT, KEYS, Entity, add_entity_options, entity_in, entity_text
+from .entities import KEYS, Entity, add_entity_options, entity_in, entity_text
+from .found_quotas import BYTE_RATES, found_quotas, quota_row, value_text
 from .shapes import Quota
 
 __all__ = ["LIST", "SET", "UNSET"]
 
-_EXACT, _DEFAULT_ENTITY = 0, 1
-_BYTE_RATES = (KEYS["produce"], KEYS["consume"])
 _UNITS = {
     "produce": "bytes a second, such as 1MB",
     "consume": "bytes a second, such as 1MB",
@@ -35,7 +32,7 @@ _COLUMNS = (
     Column("CLIENT ID", lambda row: row.client_id),
     Column("IP", lambda row: row.ip),
     Column("QUOTA", lambda row: row.quota),
-    Column("VALUE", lambda row: _value_text(row)),
+    Column("VALUE", lambda row: value_text(row)),
 )
 
 
@@ -54,7 +51,7 @@ def _unset_arguments(parser: CommandParser) -> None:
 
 
 def _list(call: Call) -> int:
-    rows = _found(call.cluster, entity_in(call.options), is_strict=False)
+    rows = found_quotas(call.cluster, entity_in(call.options), is_strict=False)
     call.output.rows(rows, _COLUMNS, name=_entity_of)
     if not rows:
         call.output.say("there are no such quotas")
@@ -64,7 +61,7 @@ def _list(call: Call) -> int:
 def _set(call: Call) -> int:
     given = {word: getattr(call.options, word) for word in _UNITS if getattr(call.options, word) is not None}
     values = {
-        KEYS[word]: bytes_in(text) if KEYS[word] in _BYTE_RATES else number_in(text) for word, text in given.items()
+        KEYS[word]: bytes_in(text) if KEYS[word] in BYTE_RATES else number_in(text) for word, text in given.items()
     }
     if not values:
         raise CommandError("nothing to set; give at least one quota, such as --produce 1MB", BAD_INPUT)
@@ -73,7 +70,7 @@ def _set(call: Call) -> int:
 
 def _unset(call: Call) -> int:
     entity = _given_entity(call)
-    there = {row.quota for row in _found(call.cluster, entity, is_strict=True)}
+    there = {row.quota for row in found_quotas(call.cluster, entity, is_strict=True)}
     wanted = {KEYS[word] for word in _UNITS if getattr(call.options, word)}
     keys = sorted(there & wanted if wanted else there)
     if not keys:
@@ -104,46 +101,15 @@ def _change(call: Call, values: Mapping[str, float | None]) -> int:
         if entry.error_code:
             said = entry.error_message or error_for(entry.error_code)
             raise error_for(entry.error_code, f"{entity_text(entity.items())}: {said}")
-    call.output.rows([_row(entity, *each) for each in values.items()], _COLUMNS, name=_entity_of)
+    call.output.rows([quota_row(entity, *each) for each in values.items()], _COLUMNS, name=_entity_of)
     if call.options.dry_run:
         call.output.say("nothing was changed (--dry-run)")
     return DONE
 
 
-def _found(cluster: AdminCluster, entity: Entity, *, is_strict: bool) -> list[Quota]:
-    """The quotas of entities with these parts; ``is_strict``: with no others."""
-    components = [
-        ComponentData(entity_type=kind, match_type=_DEFAULT_ENTITY if name is None else _EXACT, match=name)
-        for kind, name in entity.items()
-    ]
-    response = cluster.ask_any(DescribeClientQuotasRequest(components=components, strict=is_strict))
-    if response.error_code:
-        said = response.error_message or error_for(response.error_code)
-        raise error_for(response.error_code, f"quotas cannot be listed: {said}")
-    rows = [
-        _row({part.entity_type: part.entity_name for part in entry.entity}, value.key, value.value)
-        for entry in response.entries or ()
-        for value in entry.values
-    ]
-    return sorted(rows, key=lambda row: (row.user or "", row.client_id or "", row.ip or "", row.quota))
-
-
-def _row(entity: Entity, key: str, value: float | None) -> Quota:
-    names = {kind: DEFAULT if name is None else name for kind, name in entity.items()}
-    return Quota(user=names.get("user"), client_id=names.get("client-id"), ip=names.get("ip"), quota=key, value=value)
-
-
 def _entity_of(row: Quota) -> str:
     parts: Iterable[tuple[str, str | None]] = (("user", row.user), ("client-id", row.client_id), ("ip", row.ip))
     return entity_text(each for each in parts if each[1] is not None)
-
-
-def _value_text(row: Quota) -> str:
-    if row.value is None:
-        return "(removed)"
-    if row.quota in _BYTE_RATES:
-        return f"{bytes_text(round(row.value))}/s"
-    return f"{row.value:g} %" if row.quota == KEYS["request"] else f"{row.value:g}/s"
 
 
 LIST = Verb("list", "list quotas", add_entity_options, _list, row=Quota)

@@ -66,8 +66,12 @@ class Joins:
         if error is not ErrorCode.NONE:
             if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
                 self._rebalances.drop_from_full_group(group, request.member_id)
+                self._note_refusal(group, request, f"the group has group.max.size={self._settings.max_size} members")
             elif error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL:
-                self._note_refusal(group, request)
+                offered = ", ".join(protocol.name for protocol in islice(request.protocols, _NAMED_PROTOCOLS))
+                chosen = group.protocol_name or "another protocol"
+                why = f"it offers {offered or 'no protocol'}, but the members of the group use {chosen}"
+                self._note_refusal(group, request, why)
             member_id = UNKNOWN_MEMBER_ID if error is ErrorCode.GROUP_MAX_SIZE_REACHED else request.member_id
             reply(JoinResult(error, member_id))
         elif request.member_id == UNKNOWN_MEMBER_ID:
@@ -85,10 +89,9 @@ class Joins:
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         return ErrorCode.NONE
 
-    def _note_refusal(self, group: Group, request: JoinRequest) -> None:
+    def _note_refusal(self, group: Group, request: JoinRequest, why: str) -> None:
         client = EventMember.named(request.member_id, request.client_id, request.client_host, request.group_instance_id)
-        offered = ", ".join(protocol.name for protocol in islice(request.protocols, _NAMED_PROTOCOLS))
-        self._rebalances.note_refused_join(group, client, offered or "no protocol")
+        self._rebalances.note_refused_join(group, client, why)
 
     def _has_place(self, group: Group, member_id: str) -> bool:
         """Whether ``group.max.size`` lets the member in (KIP-389). While a rebalance waits for joins, only members that

@@ -149,10 +149,9 @@ class Rebalances:
             group.rebalance_timeout_ms, self._on_sync_overdue, group, group.generation_id
         )
 
-    def note_refused_join(self, group: Group, member: EventMember, offered: str) -> None:
-        """A client shares no protocol with all members. ``offered``: the names of its protocols."""
-        chosen = group.protocol_name or "another protocol"
-        text = f"client {member.client_id} offers {offered}, but the members of the group use {chosen}"
+    def note_refused_join(self, group: Group, member: EventMember, why: str) -> None:
+        """A client could not join: it shares no protocol with all members, or the group is full."""
+        text = f"client {member.client_id} was refused: {why}"
         group.timeline.note(EventKind.JOIN_REFUSED, text, group.generation_id, self._now_ms(), member)
 
     def note_replacement(self, group: Group, member: Member, old_member_id: str) -> None:

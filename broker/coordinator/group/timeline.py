@@ -25,7 +25,7 @@ class EventKind(Enum):
     MEMBER_REPLACED = "member_replaced"
     """A static member returned under a new member id, without a rebalance."""
     JOIN_REFUSED = "join_refused"
-    """A client could not join, because it shares no protocol with all members."""
+    """A client could not join, because it shares no protocol with all members, or because the group is full."""
     OFFSETS_SET = "offsets_set"
     """A client that is no member set offsets, as ``kafka-consumer-groups --reset-offsets`` does."""
     OFFSETS_DELETED = "offsets_deleted"

@@ -1,26 +1,18 @@
 """`pybroker txns` against a broker in this process, with transactions that are open and that hang."""
 
-import time
 from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Producer
 from pybroker import Broker
 from pybroker.cli.txns.shapes import Abortion, HangingTransaction, Transaction, TransactionDescription
-from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from pybroker.protocol.records.builder import build_batch
-from pybroker.protocol.records.walk import Record
 from support.clients.commands import checked_json, run
-from support.clients.wire_client import WireClient
-
-HANGING_ID = 4711
-BEFORE_KIP_890 = 11
-"""The last version of Produce for which leaders do not ask the coordinator."""
+from support.transactions.hanging_transaction import HANGING_ID, UNVERIFIED, begin_hanging_transaction
 
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[str]:
-    with Broker({"transaction.partition.verification.enable": "false"}) as broker:
+    with Broker(UNVERIFIED) as broker:
         run(broker.bootstrap_servers, "topics", "create", "orders", "-p", "2", "--wait")
         yield broker.bootstrap_servers
 
@@ -37,17 +29,6 @@ def open_transaction(servers: str) -> Iterator[str]:
     producer.abort_transaction()
 
 
-def begin_hanging_transaction(servers: str) -> None:
-    """Append a transactional batch to partition 1 for a producer that no coordinator knows."""
-    record = Record(0, int(time.time() * 1000), None, b"value", ())
-    batch = build_batch([record], producer_id=HANGING_ID, producer_epoch=3, base_sequence=0, is_transactional=True)
-    data = TopicProduceData(name="orders", partition_data=[PartitionProduceData(index=1, records=batch)])
-    request = ProduceRequest(transactional_id="gone", acks=-1, timeout_ms=10_000, topic_data=[data])
-    with WireClient(servers) as client:
-        (answer,) = client.ask(request, BEFORE_KIP_890).responses[0].partition_responses
-        assert not answer.error_code
-
-
 def test_open_transaction_is_listed_described_and_does_not_hang(servers: str, open_transaction: str) -> None:
     listed = checked_json(servers, Transaction, "txns", "list", "--state", "Ongoing")
     assert [each["transactional_id"] for each in listed] == [open_transaction]
@@ -60,7 +41,7 @@ def test_open_transaction_is_listed_described_and_does_not_hang(servers: str, op
 
 
 def test_hanging_transaction_is_found_and_aborted(servers: str) -> None:
-    begin_hanging_transaction(servers)
+    begin_hanging_transaction(servers, "orders", 1)
     assert run(servers, "txns", "hanging", "orders:1").code == 0  # it is too young
     found = run(servers, "txns", "hanging", "orders:1", "--older-than", "0s")
     assert found.code == 10

@@ -18,11 +18,16 @@ from pybroker.protocol.messages.consumer_protocol import (
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from pybroker.protocol.messages.heartbeat import HeartbeatRequest
 from pybroker.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from pybroker.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from support.clients.wire_client import WireClient
 
 __all__ = ["WireMember", "wait_for_coordinator"]
 
-_JOIN, _SYNC, _HEARTBEAT, _LEAVE = 5, 3, 3, 3
+_JOIN, _SYNC, _HEARTBEAT, _LEAVE, _COMMIT = 5, 3, 3, 3, 7
 _PATIENCE_S = 30
 
 
@@ -46,6 +51,7 @@ class WireMember:
         assignors: Sequence[str] = ("range",),
         instance_id: str | None = None,
         rebalance_timeout_ms: int = 60_000,
+        session_timeout_ms: int = 30_000,
     ) -> None:
         self._client = WireClient(servers, _PATIENCE_S)
         self._group = group
@@ -53,6 +59,7 @@ class WireMember:
         self.assignors = assignors
         self._instance_id = instance_id
         self._rebalance_timeout_ms = rebalance_timeout_ms
+        self._session_timeout_ms = session_timeout_ms
         self.member_id = ""
         self.generation = -1
 
@@ -68,10 +75,10 @@ class WireMember:
         assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED, answer
         self.member_id = answer.member_id
 
-    def join_refused(self) -> None:
-        """Tries to join, and must be refused for its assignors."""
+    def join_refused(self, error: ErrorCode = ErrorCode.INCONSISTENT_GROUP_PROTOCOL) -> None:
+        """Tries to join, and must be refused, by default for its assignors."""
         answer = self._client.ask(self._join_request(), _JOIN)
-        assert answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL, answer
+        assert answer.error_code == error, answer
 
     def finish_join(self) -> Any:
         """Returns the response to `begin_join`."""
@@ -117,6 +124,19 @@ class WireMember:
         )
         return int(self._client.ask(request, _HEARTBEAT).error_code)
 
+    def commit(self, topic: str, partition: int, offset: int) -> None:
+        """Commits an offset."""
+        part = OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset)
+        request = OffsetCommitRequest(
+            group_id=self._group,
+            generation_id_or_member_epoch=self.generation,
+            member_id=self.member_id,
+            group_instance_id=self._instance_id,
+            topics=[OffsetCommitRequestTopic(name=topic, partitions=[part])],
+        )
+        (answer,) = self._client.ask(request, _COMMIT).topics
+        assert not answer.partitions[0].error_code, answer
+
     def leave(self) -> None:
         identity = MemberIdentity(member_id=self.member_id, group_instance_id=self._instance_id)
         self._client.ask(LeaveGroupRequest(group_id=self._group, members=[identity]), _LEAVE)
@@ -135,7 +155,7 @@ class WireMember:
         metadata = (1).to_bytes(2, "big") + encode(ConsumerProtocolSubscription(topics=self._topics), 1)
         return j.JoinGroupRequest(
             group_id=self._group,
-            session_timeout_ms=30_000,
+            session_timeout_ms=self._session_timeout_ms,
             rebalance_timeout_ms=self._rebalance_timeout_ms,
             member_id=self.member_id,
             group_instance_id=self._instance_id,

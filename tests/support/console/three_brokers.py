@@ -1,6 +1,6 @@
 """Three brokers of one cluster on a loop of their own, for tests that block, such as those with a browser."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,7 +22,9 @@ class ThreeBrokers:
 
     @property
     def bootstrap_servers(self) -> str:
-        return ",".join(f"127.0.0.1:{self._cluster.servers[each].endpoints[0].port}" for each in _IDS)
+        """The addresses of the brokers that run."""
+        servers = self._cluster.servers
+        return ",".join(f"127.0.0.1:{servers[each].endpoints[0].port}" for each in _IDS if each in servers)
 
     @property
     def http_urls(self) -> list[str]:
@@ -32,6 +34,10 @@ class ThreeBrokers:
     def fill(self, topic: str, partitions: int, records: int) -> None:
         """Creates a topic with three replicas and writes so many records, in turn to its partitions."""
         self._thread.call(self._fill(topic, partitions, records))
+
+    def create(self, topic: str, *assignments: list[int]) -> None:
+        """Creates a topic with one partition for each list of brokers."""
+        self._thread.call(self._cluster.create_topic(topic, *assignments))
 
     def kill(self, broker_id: int) -> None:
         """Kills a broker; the others learn it at once."""
@@ -53,10 +59,10 @@ class ThreeBrokers:
 
 
 @contextmanager
-def three_brokers(directory: Path) -> Iterator[ThreeBrokers]:
+def three_brokers(directory: Path, settings: Mapping[str, str] | None = None) -> Iterator[ThreeBrokers]:
     thread = LoopThread("three brokers")
     try:
-        cluster = thread.call(_started(directory))
+        cluster = thread.call(_started(directory, settings or {}))
         try:
             yield ThreeBrokers(thread, cluster)
         finally:
@@ -65,7 +71,7 @@ def three_brokers(directory: Path) -> Iterator[ThreeBrokers]:
         thread.close()
 
 
-async def _started(directory: Path) -> BrokerCluster:
-    cluster = BrokerCluster(directory, {"pybroker.http.listeners": "HTTP://127.0.0.1:0"})
+async def _started(directory: Path, settings: Mapping[str, str]) -> BrokerCluster:
+    cluster = BrokerCluster(directory, {"pybroker.http.listeners": "HTTP://127.0.0.1:0", **settings})
     await cluster.start(*_IDS)
     return cluster
