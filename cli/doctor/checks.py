@@ -26,8 +26,10 @@ from .cluster_checks import (
     partitions_have_spare_replicas,
     replicas_are_in_sync,
 )
+from .host_checks import disks_have_room, enough_files_may_be_open, fsync_is_quick, settings_file_is_valid
 from .judgement import Judgement
 from .shapes import Diagnosis, Facts
+from .time_checks import clocks_agree, no_offsets_expire_soon, no_record_is_from_the_future
 
 __all__ = ["CHECKS", "NumberedCheck", "results"]
 
@@ -164,6 +166,55 @@ CHECKS = (
         "committed offsets are kept for a day",
         offsets_are_kept,
         "A group whose members are all away for offsets.retention.minutes loses its committed offsets.",
+    ),
+    NumberedCheck(
+        "D20",
+        "clocks agree",
+        clocks_agree,
+        "Brokers delete records by their own clocks and the producers' timestamps. Logins by token and certificates "
+        "fail too when clocks differ. A pybroker tells its time at `--v1`; Kafka's protocol tells none.",
+    ),
+    NumberedCheck(
+        "D21",
+        "no record is from the future",
+        no_record_is_from_the_future,
+        "A record whose timestamp is over an hour ahead keeps its segment, and all segments behind it, from being "
+        "deleted.",
+    ),
+    NumberedCheck(
+        "D22",
+        "no offsets expire within a day",
+        no_offsets_expire_soon,
+        "A group without members loses its offsets offsets.retention.minutes after it became empty. The check counts "
+        "from the last commit, so the offsets may last longer. It needs `--v1`.",
+    ),
+    NumberedCheck(
+        "D23",
+        "the settings file is valid",
+        settings_file_is_valid,
+        "With `--config FILE` on a broker's machine: a broker must start with the file, and each setting must have an "
+        "effect.",
+    ),
+    NumberedCheck(
+        "D24",
+        "enough files may be open",
+        enough_files_may_be_open,
+        "A broker holds about three files for each segment and one for each connection. With a low limit it closes "
+        "and opens log files again and again.",
+    ),
+    NumberedCheck(
+        "D25",
+        "log directories are on disks with room",
+        disks_have_room,
+        "The check warns below 10 % of free space, and about file systems that lose their data with the machine or "
+        "the container.",
+    ),
+    NumberedCheck(
+        "D26",
+        "fsync is quick",
+        fsync_is_quick,
+        "A broker that flushes, and each clean stop, waits for fsync. The check writes 20 small files in each log "
+        "directory, and removes them.",
     ),
 )
 

@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...client.client_settings import ClientSettings
+from ...client.cluster import NO_OFFSET
 from ...client.connection import Connection, TlsError
 from ...client.given_options import OptionError
 from ...protocol.client.errors import ClientError
@@ -16,12 +18,15 @@ from ..cluster.log_directories import directories_of
 from ..cluster.shapes import LogDirectory
 from ..configs.found_settings import found_settings
 from ..configs.resources import NamedResource, ResourceKind
+from ..connecting.v1_reader import V1Reader
+from ..groups.partition_offsets import offsets_at
 from ..topics.found_topics import MIN_ISR
 from ..txns.found_transactions import hanging_among, open_transactions
 from ..txns.shapes import HangingTransaction
+from .host_facts import host_facts
 from .judgement import NO_ANSWER
 from .port_probe import probe_port
-from .shapes import BrokerFacts, Facts, PortFacts, PortKind, Unknown
+from .shapes import BrokerFacts, ClockFacts, ExpiringGroup, Facts, PortFacts, PortKind, Unknown
 
 __all__ = ["gathered", "protocol_fits"]
 
@@ -29,13 +34,20 @@ T = TypeVar("T")
 
 _HANGS_AFTER_MS = 15 * 60_000
 """The default of transaction.max.timeout.ms."""
+_FUTURE_MS = 3_600_000
+"""Clocks may differ by so much before a timestamp counts as one of the future."""
+_DAY_MS = 86_400_000
+_NEEDS_V1 = Unknown("Kafka's protocol does not tell; give --v1 URL, the HTTP address of a pybroker")
 _OFFSETS_KEPT = "offsets.retention.minutes"
 _LOGIN_REFUSED = (ErrorCode.SASL_AUTHENTICATION_FAILED, ErrorCode.UNSUPPORTED_SASL_MECHANISM)
 _ERRORS = (ConnectionError, KafkaError, TlsError, ClientError, OptionError, TimeoutError)
 
 
-def gathered(cluster: AdminCluster) -> Facts:
-    """The facts about a cluster. Asks each address, each broker, and the leaders of all partitions."""
+def gathered(cluster: AdminCluster, reader: V1Reader | None, config: Path | None) -> Facts:
+    """The facts about a cluster. Asks each address, each broker, and the leaders of all partitions.
+
+    ``reader``: of the pybrokers; None: no address was given. ``config``: a broker's settings file on this machine.
+    """
     settings = cluster.settings
     security = settings.security
     wants_tls = security.tls is not None
@@ -60,8 +72,13 @@ def gathered(cluster: AdminCluster) -> Facts:
             directories=NO_ANSWER,
             hanging=NO_ANSWER,
             offsets_kept_minutes=NO_ANSWER,
+            clocks=_clocks(reader),
+            future=NO_ANSWER,
+            expiring=NO_ANSWER,
+            host=host_facts(config),
         )
     known = metadata
+    kept_minutes = _or_unknown(lambda: _offsets_kept_minutes(cluster, known))
     return Facts(
         wants_tls=wants_tls,
         mechanism=mechanism,
@@ -71,7 +88,11 @@ def gathered(cluster: AdminCluster) -> Facts:
         min_isr=_or_unknown(lambda: _min_isr(cluster, known)),
         directories=_or_unknown(lambda: _directories(cluster, known)),
         hanging=_or_unknown(lambda: _hanging(cluster, known)),
-        offsets_kept_minutes=_or_unknown(lambda: _offsets_kept_minutes(cluster, known)),
+        offsets_kept_minutes=kept_minutes,
+        clocks=_clocks(reader),
+        future=_or_unknown(lambda: _future(cluster, known)),
+        expiring=_expiring(reader, kept_minutes),
+        host=host_facts(config),
     )
 
 
@@ -123,12 +144,7 @@ def _directories(cluster: AdminCluster, metadata: MetadataResponse) -> tuple[Log
 
 
 def _hanging(cluster: AdminCluster, metadata: MetadataResponse) -> tuple[HangingTransaction, ...] | Unknown:
-    partitions = [
-        TopicPartition(topic.name or "", each.partition_index)
-        for topic in metadata.topics
-        for each in topic.partitions
-        if each.leader_id >= 0
-    ]
+    partitions = _led(metadata)
     failures: list[Exception] = []
     found = open_transactions(cluster, partitions, failures)
     least_ms = time.time() * 1000 - _HANGS_AFTER_MS
@@ -143,3 +159,57 @@ def _offsets_kept_minutes(cluster: AdminCluster, metadata: MetadataResponse) -> 
             if setting.value:
                 return int(setting.value)
     return Unknown(f"the brokers do not tell {_OFFSETS_KEPT}")
+
+
+def _led(metadata: MetadataResponse) -> list[TopicPartition]:
+    """The partitions that have a leader."""
+    return [
+        TopicPartition(topic.name or "", each.partition_index)
+        for topic in metadata.topics
+        for each in topic.partitions
+        if each.leader_id >= 0
+    ]
+
+
+def _future(cluster: AdminCluster, metadata: MetadataResponse) -> tuple[str, ...] | Unknown:
+    """The partitions with a record whose timestamp is over an hour ahead."""
+    at_ms = round(time.time() * 1000) + _FUTURE_MS
+    found, problems = offsets_at(cluster, dict.fromkeys(_led(metadata), at_ms))
+    ahead = tuple(f"{at} (offset {offset})" for at, offset in sorted(found.items()) if offset != NO_OFFSET)
+    return Unknown(next(iter(problems.values()))) if problems and not found else ahead
+
+
+def _clocks(reader: V1Reader | None) -> tuple[ClockFacts, ...] | Unknown:
+    if reader is None:
+        return _NEEDS_V1
+    found = {}
+    for each in reader.each_address():
+        began_s = time.time()
+        for document in each.documents("cluster"):
+            took_s = time.time() - began_s
+            source = document.get("source") or {}
+            broker, time_ms = source.get("broker_id"), source.get("time_ms")
+            if isinstance(broker, int) and isinstance(time_ms, int):
+                ahead_ms = time_ms - (began_s + took_s / 2) * 1000
+                found[broker] = ClockFacts(broker=broker, ahead_ms=ahead_ms, within_ms=took_s * 500)
+    return tuple(found[broker] for broker in sorted(found)) or Unknown("no pybroker responds at --v1")
+
+
+def _expiring(reader: V1Reader | None, kept_minutes: int | Unknown) -> tuple[ExpiringGroup, ...] | Unknown:
+    """The groups without members whose newest commit is so old that their offsets may expire within a day."""
+    if isinstance(kept_minutes, Unknown):
+        return kept_minutes
+    if reader is None:
+        return _NEEDS_V1
+    documents = reader.documents("groups", query={"state": "Empty"})
+    if not documents:
+        return Unknown("no pybroker responds at --v1")
+    found = []
+    for document in documents:
+        now_ms = (document.get("source") or {}).get("time_ms") or 0
+        for row in document.get("items") or ():
+            if isinstance(row.get("last_commit_ms"), int):
+                left_ms = row["last_commit_ms"] + kept_minutes * 60_000 - now_ms
+                if left_ms <= _DAY_MS:
+                    found.append(ExpiringGroup(group=str(row.get("group")), left_ms=max(0, left_ms)))
+    return tuple(sorted(found, key=lambda each: (each.left_ms, each.group)))

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from pathlib import Path
 
 from ...base.command_parser import CommandParser
+from ..connecting.v1_reader import add_v1_options, v1_reader
 from ..exit_codes import DONE, UNHEALTHY
 from ..verb import Call, Noun, Verb
 from .checks import results
@@ -16,12 +18,18 @@ _SUMMARY = "checks a cluster from the side of its clients, and tells how to mend
 
 
 def _arguments(parser: CommandParser) -> None:
-    """No arguments of its own."""
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        type=Path,
+        help="on a broker's machine: also check its settings file, open files, disks and how long fsync takes",
+    )
+    add_v1_options(parser)
 
 
 def _run(call: Call) -> int:
     """Exit code 10 when a check fails."""
-    rows = list(results(gathered(call.cluster)))
+    rows = list(results(gathered(call.cluster, v1_reader(call.options), call.options.config)))
     output = call.output
     if output.is_for_people:
         output.lines(list(_lines(rows)), str, name=str)

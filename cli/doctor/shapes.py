@@ -9,7 +9,19 @@ from ...protocol.messages.metadata import MetadataResponse
 from ..cluster.shapes import LogDirectory
 from ..txns.shapes import HangingTransaction
 
-__all__ = ["BrokerFacts", "Diagnosis", "Facts", "PortFacts", "PortKind", "Unknown", "Verdict"]
+__all__ = [
+    "BrokerFacts",
+    "ClockFacts",
+    "Diagnosis",
+    "DirectoryFacts",
+    "ExpiringGroup",
+    "Facts",
+    "HostFacts",
+    "PortFacts",
+    "PortKind",
+    "Unknown",
+    "Verdict",
+]
 
 Verdict = Literal["ok", "warn", "FAIL", "skipped"]
 
@@ -85,6 +97,60 @@ class BrokerFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClockFacts:
+    """The clock of a pybroker: by so much it is ahead of this machine's. ``within_ms``: how exact that is."""
+
+    broker: int
+    ahead_ms: float
+    within_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpiringGroup:
+    """A group without members whose offsets may expire soon. ``left_ms``: at the earliest; 0: at any moment."""
+
+    group: str
+    left_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryFacts:
+    """A log directory on this machine.
+
+    Attributes:
+        failure: why it was not examined; None: it was.
+        kind: of its file system, as ext4 or tmpfs; None: the system does not tell.
+        fsync_ms: how long each of several small writes took to reach the disk, the shortest first.
+    """
+
+    directory: str
+    failure: str | None = None
+    kind: str | None = None
+    free: int = 0
+    total: int = 0
+    fsync_ms: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFacts:
+    """A broker's machine, as its settings file and this machine tell.
+
+    Attributes:
+        refusal: why a broker would not start with the file; None: it would.
+        notices: settings that have no effect.
+        open_files: the hard limit of this shell; None: there is none.
+        log_files: the files of the logs in the directories.
+    """
+
+    file: str
+    refusal: str | None = None
+    notices: tuple[str, ...] = ()
+    open_files: int | None = None
+    log_files: int = 0
+    directories: tuple[DirectoryFacts, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """All that the checks judge.
 
@@ -94,6 +160,7 @@ class Facts:
         ports: the addresses that the client begins with.
         min_isr: min.insync.replicas by topic.
         offsets_kept_minutes: offsets.retention.minutes.
+        future: partitions with a record whose timestamp is over an hour ahead.
     """
 
     wants_tls: bool
@@ -106,3 +173,7 @@ class Facts:
     directories: tuple[LogDirectory, ...] | Unknown
     hanging: tuple[HangingTransaction, ...] | Unknown
     offsets_kept_minutes: int | Unknown
+    clocks: tuple[ClockFacts, ...] | Unknown
+    future: tuple[str, ...] | Unknown
+    expiring: tuple[ExpiringGroup, ...] | Unknown
+    host: HostFacts | Unknown

@@ -7,7 +7,17 @@ import pytest
 from pybroker.cli.cluster.shapes import LogDirectory
 from pybroker.cli.doctor.access_checks import kafka_like
 from pybroker.cli.doctor.checks import CHECKS, results
-from pybroker.cli.doctor.shapes import BrokerFacts, Facts, PortFacts, PortKind, Unknown
+from pybroker.cli.doctor.shapes import (
+    BrokerFacts,
+    ClockFacts,
+    DirectoryFacts,
+    ExpiringGroup,
+    Facts,
+    HostFacts,
+    PortFacts,
+    PortKind,
+    Unknown,
+)
 from pybroker.cli.txns.shapes import HangingTransaction
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.messages.metadata import (
@@ -51,6 +61,16 @@ def directory(**changes: Any) -> LogDirectory:
     return replace(good, **changes)
 
 
+def disk(**changes: Any) -> HostFacts:
+    good = DirectoryFacts(directory="/d", kind="ext4", free=50, total=100, fsync_ms=(1.0, 2.0, 9.0))
+    return replace(HOST, directories=(replace(good, **changes),))
+
+
+def clock(ahead_ms: float, within_ms: float = 5) -> tuple[ClockFacts, ...]:
+    return (ClockFacts(broker=1, ahead_ms=ahead_ms, within_ms=within_ms),)
+
+
+HOST = HostFacts(file="broker.properties", open_files=100_000, log_files=12)
 GOOD = Facts(
     wants_tls=False,
     mechanism=None,
@@ -61,6 +81,10 @@ GOOD = Facts(
     directories=(directory(),),
     hanging=(),
     offsets_kept_minutes=7 * 24 * 60,
+    clocks=clock(20),
+    future=(),
+    expiring=(),
+    host=disk(),
 )
 TLS = replace(GOOD, wants_tls=True, ports=(port(1, kind=PortKind.TLS, certificate_days=90.0),), brokers=())
 HANGING = HangingTransaction(
@@ -118,6 +142,20 @@ def test_good_facts_pass_all_checks() -> None:
         (replace(GOOD, directories=(directory(usable=9),)), {"D17": "warn"}),
         (replace(GOOD, hanging=(HANGING,)), {"D18": "FAIL"}),
         (replace(GOOD, offsets_kept_minutes=60), {"D19": "warn"}),
+        (replace(GOOD, clocks=clock(-1100)), {"D20": "warn"}),
+        (replace(GOOD, clocks=clock(400_000)), {"D20": "FAIL"}),
+        (replace(GOOD, future=("orders-0 (offset 7)",)), {"D21": "warn"}),
+        (replace(GOOD, expiring=(ExpiringGroup(group="billing", left_ms=7_200_000),)), {"D22": "warn"}),
+        (replace(GOOD, host=replace(disk(), refusal="log.dirs is empty")), {"D23": "FAIL"}),
+        (replace(GOOD, host=replace(disk(), notices=("log.dir has no effect",))), {"D23": "warn"}),
+        (replace(GOOD, host=replace(disk(), open_files=999)), {"D24": "FAIL"}),
+        (replace(GOOD, host=replace(disk(), log_files=99_500)), {"D24": "warn"}),
+        (replace(GOOD, host=disk(failure="permission denied")), {"D25": "FAIL"}),
+        (replace(GOOD, host=disk(free=9)), {"D25": "warn"}),
+        (replace(GOOD, host=disk(kind="overlay")), {"D25": "warn"}),
+        (replace(GOOD, host=disk(kind="nfs4")), {"D25": "warn"}),
+        (replace(GOOD, host=disk(fsync_ms=(1.0, 21.0, 22.0))), {"D26": "warn"}),
+        (replace(GOOD, host=disk(fsync_ms=(1.0, 2.0, 1001.0))), {"D26": "warn"}),
     ],
 )
 def test_each_fault_is_found_by_its_check_only(facts: Facts, expected: dict[str, str]) -> None:
@@ -126,10 +164,16 @@ def test_each_fault_is_found_by_its_check_only(facts: Facts, expected: dict[str,
 
 
 def test_facts_that_are_unknown_fail_no_check() -> None:
-    facts = replace(GOOD, min_isr=UNKNOWN, directories=UNKNOWN, hanging=UNKNOWN, offsets_kept_minutes=UNKNOWN)
+    told_by_brokers = dict.fromkeys(("min_isr", "directories", "hanging", "offsets_kept_minutes"), UNKNOWN)
+    others = dict.fromkeys(("clocks", "future", "expiring", "host"), UNKNOWN)
+    facts = replace(GOOD, **told_by_brokers | others)  # type: ignore[arg-type]
     assert found(facts) == {}
     skipped = [row.check for row in results(facts) if row.finding == "not told"]
-    assert skipped == ["D12", "D14", "D15", "D17", "D18", "D19"]
+    assert skipped == ["D12", "D14", "D15", *(f"D{number}" for number in range(17, 27))]
+
+
+def test_clock_that_was_asked_slowly_is_not_called_wrong() -> None:
+    assert found(replace(GOOD, clocks=clock(3000, within_ms=2500))) == {}
 
 
 @pytest.mark.parametrize(
