@@ -53,7 +53,7 @@ def test_name_that_does_not_resolve_fails_d01() -> None:
 
 
 @contextmanager
-def served(answer: Callable[[socket.socket], None], context: ssl.SSLContext | None = None) -> Iterator[str]:
+def served(answer: Callable[[socket.socket], object], context: ssl.SSLContext | None = None) -> Iterator[str]:
     """A server that serves each connection by `answer`, one after the other."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
@@ -78,7 +78,7 @@ def served(answer: Callable[[socket.socket], None], context: ssl.SSLContext | No
 
 
 def test_port_that_says_nothing_fails_d03() -> None:
-    with served(lambda connection: connection.recv(1 << 20) and connection.recv(1) and None) as address:
+    with served(lambda connection: connection.recv(1 << 20) and connection.recv(1)) as address:
         failed = found(address, "FAIL", "--timeout", "0.2")
     assert failed["D03"] == f"{address} speaks a protocol that is not Kafka's, or nothing"
 
@@ -108,8 +108,8 @@ def test_https_on_the_port_fails_d03() -> None:
 
 def test_mechanism_that_the_broker_does_not_offer_fails_d04() -> None:
     module = "org.apache.kafka.common.security.scram.ScramLoginModule required"
-    login = ("security.protocol=SASL_PLAINTEXT", "sasl.mechanism=SCRAM-SHA-512")
-    login += (f'sasl.jaas.config={module} username="ana" password="x";',)
+    login = ["security.protocol=SASL_PLAINTEXT", "sasl.mechanism=SCRAM-SHA-512"]
+    login.append(f'sasl.jaas.config={module} username="ana" password="x";')
     with Broker({"sasl.enabled.mechanisms": "PLAIN"}, users={"ana": "x"}) as broker:
         failed = found(broker.bootstrap_servers, "FAIL", *(part for each in login for part in ("-X", each)))
     assert failed["D04"].endswith("offers PLAIN, but not the client's SCRAM-SHA-512")

@@ -216,8 +216,8 @@ def joined(servers: str, topic: str, user: str) -> Iterator[Consumer]:
 
 def test_member_whose_right_was_taken_away_is_named() -> None:
     module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-    login = ("security.protocol=SASL_PLAINTEXT", "sasl.mechanism=PLAIN")
-    login += (f'sasl.jaas.config={module} username="admin" password="x";',)
+    login = ["security.protocol=SASL_PLAINTEXT", "sasl.mechanism=PLAIN"]
+    login.append(f'sasl.jaas.config={module} username="admin" password="x";')
     options = tuple(part for setting in login for part in ("-X", setting))
     guarded = {**SETTINGS, "authorizer.class.name": ACL_AUTHORIZER, "super.users": "User:admin;User:ANONYMOUS"}
     listeners = {
