@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...base.command_parser import CommandError
 from ...client.admin_cluster import AdminCluster
@@ -17,13 +17,19 @@ from ...protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from ..connecting.connection_options import file_settings
+from .config_entities import BROKERS, CLIENTS, IPS, LOGGERS, TOPICS, USERS, Entity, EntityName, given_entities
+from .quota_configs import alter_quotas, describe_quotas
 from .script_cluster import script_cluster
 from .script_parser import ScriptParser, UsageError, check_required
 
 __all__ = ["configs_command"]
 
 _ABOUT = "This tool helps to manipulate and describe entity config for a topic or broker."
-_TOPIC, _BROKER = 2, 4
+_RESOURCES = {TOPICS: 2, BROKERS: 4, LOGGERS: 8}
+_QUOTA_KINDS = (USERS, CLIENTS, IPS)
+_OWN_SOURCES = {TOPICS: 1, BROKERS: 2, LOGGERS: 6}
+_DEFAULTS_SOURCE = 3
 _SET, _DELETE = 0, 1
 _SOURCES = {
     1: "DYNAMIC_TOPIC_CONFIG",
@@ -34,17 +40,6 @@ _SOURCES = {
     6: "DYNAMIC_BROKER_LOGGER_CONFIG",
 }
 _ADDED = re.compile(r"\s*([^=,\s]+)\s*=\s*(\[[^\]]*\]|[^,]*?)\s*(?:,|$)")
-
-
-class _Entity(NamedTuple):
-    """``name`` is empty for the defaults of all brokers. ``own_source``: of settings that are its own."""
-
-    kind: int
-    name: str
-    own_source: int
-
-    def __str__(self) -> str:
-        return f"{'topic' if self.kind == _TOPIC else 'broker'} {self.name}"
 
 
 def configs_command(arguments: Sequence[str]) -> int:
@@ -58,13 +53,13 @@ def configs_command(arguments: Sequence[str]) -> int:
     except UsageError as error:
         return parser.refuse(error)
     try:
-        entity = _checked_entity(options)
+        entities = _checked_entities(options)
         added, deleted = _changes(options)
         with script_cluster(options) as cluster:
             if options.describe:
-                _describe(cluster, entity, shows_all=options.all)
+                _describe_all(cluster, entities, shows_all=options.all)
             else:
-                _alter(cluster, entity, added, deleted)
+                _alter_all(cluster, entities, added, deleted)
     except CommandError as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -82,60 +77,44 @@ def _parser() -> ScriptParser:
     add("--describe", action="store_true", help="List the settings of an entity.")
     add("--alter", action="store_true", help="Alter the settings of an entity.")
     add("--all", action="store_true", help="With --describe: the defaults too.")
-    add("--entity-type", metavar="TYPE", help="topics or brokers.")
-    add("--entity-name", metavar="NAME", help="The topic, or the id of the broker.")
-    add("--entity-default", action="store_true", help="The defaults of all brokers.")
-    add("--topic", metavar="NAME", help="The topic.")
-    add("--broker", metavar="ID", help="The broker.")
-    add("--broker-defaults", action="store_true", help="The defaults of all brokers.")
+    add("--entity-type", metavar="TYPE", action="append", default=[], help=_TYPES_HELP)
+    add("--entity-name", dest="entity_names", metavar="NAME", action=EntityName, default=[], help="Its name.")
+    add("--entity-default", dest="entity_names", nargs=0, action=EntityName, help="The defaults of all of the type.")
+    for name in ("topic", "client", "user", "broker", "broker-logger", "ip"):
+        add(f"--{name}", metavar="NAME", help=f"The {name}.")
+    for name in ("client-defaults", "user-defaults", "broker-defaults", "ip-defaults"):
+        add(f"--{name}", action="store_true", help="The defaults of all.")
+    add("--add-config-file", metavar="FILE", type=Path, help="Settings to add, as properties.")
     add("--add-config", metavar="SETTINGS", help="Settings to add: k1=v1,k2=[v1,v2].")
     add("--delete-config", metavar="NAMES", help="Settings to delete: k1,k2.")
     return parser
 
 
-def _checked_entity(options: argparse.Namespace) -> _Entity:
-    """The one entity. Raises CommandError, as Kafka checks the options."""
+_TYPES_HELP = "topics, brokers, broker-loggers, users, clients or ips; users and clients together."
+
+
+def _checked_entities(options: argparse.Namespace) -> list[Entity]:
+    """One entity, or a user with a client. Raises CommandError, as Kafka checks the options."""
     if options.describe == options.alter:
         raise CommandError("Command must include exactly one action: --describe, --alter")
-    given = [
-        each
-        for each in (
-            ("topics", options.topic) if options.topic is not None else None,
-            ("brokers", options.broker) if options.broker is not None else None,
-            ("brokers", "") if options.broker_defaults else None,
-            (options.entity_type, "" if options.entity_default else options.entity_name)
-            if options.entity_type is not None
-            else None,
-        )
-        if each is not None
-    ]
-    if not given:
-        raise CommandError("At least one entity type must be specified")
-    if len(given) > 1:
-        raise CommandError("only one entity can be given")
-    ((kind, name),) = given
-    if kind not in ("topics", "brokers"):
-        raise CommandError(f"--entity-type {kind} is not available; see pybroker quotas and pybroker users")
-    if name is None or (kind == "topics" and not name):
-        raise CommandError(f"--entity-name must be given for {kind}")
-    if kind == "topics":
-        return _Entity(_TOPIC, name, 1)
-    if name and not re.fullmatch(r"\d{1,9}", name):
-        raise CommandError(f"The entity name for brokers must be a valid integer broker id, but it is: {name}")
-    return _Entity(_BROKER, name, 2 if name else 3)
+    return given_entities(options)
 
 
 def _changes(options: argparse.Namespace) -> tuple[dict[str, str], list[str]]:
     """The settings to add, and the names of those to delete. Raises CommandError."""
     if options.describe:
-        if options.add_config is not None or options.delete_config is not None:
-            raise CommandError("--add-config and --delete-config need --alter")
+        if options.add_config is not None or options.delete_config is not None or options.add_config_file is not None:
+            raise CommandError("--add-config, --add-config-file and --delete-config need --alter")
         return {}, []
-    if options.add_config is None and options.delete_config is None:
+    if options.add_config is not None and options.add_config_file is not None:
+        raise CommandError("Only one of --add-config and --add-config-file must be specified")
+    if options.add_config is None and options.delete_config is None and options.add_config_file is None:
         raise CommandError(
             "At least one of --add-config, --add-config-file, or --delete-config must be specified with --alter"
         )
     names = [name.strip() for name in (options.delete_config or "").split(",") if name.strip()]
+    if options.add_config_file is not None:
+        return file_settings(options.add_config_file), names
     return dict(_added(options.add_config or "")), names
 
 
@@ -150,13 +129,38 @@ def _added(text: str) -> Iterator[tuple[str, str]]:
         at = found.end()
 
 
-def _describe(cluster: AdminCluster, entity: _Entity, *, shows_all: bool) -> None:
+def _describe_all(cluster: AdminCluster, entities: Sequence[Entity], *, shows_all: bool) -> None:
+    kind, name = entities[0]
+    if kind in _QUOTA_KINDS:
+        describe_quotas(cluster, entities)
+        return
+    names = [name]
+    if name is None and kind == TOPICS:
+        names = sorted(topic.name for topic in cluster.metadata(None).topics if topic.name is not None)
+    elif name is None:
+        names = [*(str(broker.node_id) for broker in cluster.metadata().brokers), ""]
+    for each in names:
+        _describe(cluster, Entity(kind, each), shows_all=shows_all)
+
+
+def _alter_all(cluster: AdminCluster, entities: Sequence[Entity], added: dict[str, str], deleted: list[str]) -> None:
+    entity = entities[0]
+    if entity.kind in _QUOTA_KINDS:
+        alter_quotas(cluster, sorted(entities, reverse=True), added, deleted)
+        entity = max(entities)  # the user
+    else:
+        _alter(cluster, entity, added, deleted)
+    whom = f"config for {entity}" if entity.name else f"default config for {entity.kind} in the cluster"
+    sys.stdout.write(f"Completed updating {whom}.\n")
+
+
+def _describe(cluster: AdminCluster, entity: Entity, *, shows_all: bool) -> None:
     if entity.name:
         sys.stdout.write(f"{'All' if shows_all else 'Dynamic'} configs for {entity} are:\n")
     else:
         sys.stdout.write("Default configs for brokers in the cluster are:\n")
     for each in sorted(_settings(cluster, entity), key=lambda each: str(each.name)):
-        if not shows_all and each.config_source != entity.own_source:
+        if not shows_all and each.config_source != _own_source(entity):
             continue
         synonyms = ", ".join(
             f"{_SOURCES.get(synonym.source, 'UNKNOWN')}:{synonym.name}={_text(synonym.value)}"
@@ -166,34 +170,43 @@ def _describe(cluster: AdminCluster, entity: _Entity, *, shows_all: bool) -> Non
         sys.stdout.write(f"  {each.name}={_text(each.value)} sensitive={sensitive} synonyms={{{synonyms}}}\n")
 
 
+def _own_source(entity: Entity) -> int:
+    """The source of settings that are the entity's own."""
+    return _OWN_SOURCES[entity.kind] if entity.name else _DEFAULTS_SOURCE
+
+
 def _text(value: str | None) -> str:
     return "null" if value is None else value
 
 
-def _alter(cluster: AdminCluster, entity: _Entity, added: dict[str, str], deleted: list[str]) -> None:
-    own = {each.name for each in _settings(cluster, entity) if each.config_source == entity.own_source}
-    missing = [name for name in deleted if name not in own]
+def _alter(cluster: AdminCluster, entity: Entity, added: dict[str, str], deleted: list[str]) -> None:
+    own = {each.name for each in _settings(cluster, entity) if each.config_source == _own_source(entity)}
+    is_logger = entity.kind == LOGGERS
+    missing = [name for name in ((*added, *deleted) if is_logger else deleted) if name not in own]
     if missing:
-        raise CommandError(f"Invalid config(s): {','.join(missing)}")
+        what = "broker logger(s)" if is_logger else "config(s)"
+        raise CommandError(f"Invalid {what}: {','.join(missing)}")
     changes = [AlterableConfig(name=name, config_operation=_SET, value=value) for name, value in added.items()]
     changes += [AlterableConfig(name=name, config_operation=_DELETE, value=None) for name in deleted]
-    resource = AlterConfigsResource(resource_type=entity.kind, resource_name=entity.name, configs=changes)
+    resource = AlterConfigsResource(
+        resource_type=_RESOURCES[entity.kind], resource_name=entity.name or "", configs=changes
+    )
     (result,) = _ask(cluster, entity, IncrementalAlterConfigsRequest(resources=[resource])).responses
     _check(result)
-    whom = f"config for {entity}" if entity.name else "default config for brokers in the cluster"
-    sys.stdout.write(f"Completed updating {whom}.\n")
 
 
-def _settings(cluster: AdminCluster, entity: _Entity) -> list[Any]:
-    resource = DescribeConfigsResource(resource_type=entity.kind, resource_name=entity.name, configuration_keys=None)
+def _settings(cluster: AdminCluster, entity: Entity) -> list[Any]:
+    resource = DescribeConfigsResource(
+        resource_type=_RESOURCES[entity.kind], resource_name=entity.name or "", configuration_keys=None
+    )
     (result,) = _ask(cluster, entity, DescribeConfigsRequest(resources=[resource], include_synonyms=True)).results
     _check(result)
     return list(result.configs)
 
 
-def _ask(cluster: AdminCluster, entity: _Entity, request: Any) -> Any:
+def _ask(cluster: AdminCluster, entity: Entity, request: Any) -> Any:
     """The response of the broker that the settings are of, or of any."""
-    if entity.kind == _BROKER and entity.name:
+    if entity.kind in (BROKERS, LOGGERS) and entity.name:
         return cluster.ask_broker(int(entity.name), request)
     return cluster.ask_any(request)
 

@@ -214,7 +214,7 @@ def _comparable_output(stdout: str) -> str:
     text = re.sub(r'"size":[1-9]\d*', '"size":"<some>"', text)  # batches of Java have other timestamps
     if '{"brokers":' in text:
         text = re.sub(r"^\{\"brokers\":.*$", _sorted_replicas, text, flags=re.MULTILINE)
-    if re.fullmatch(r"(?:[a-z][\w.-]*\n)+", text):
+    if re.fullmatch(r"(?:(?:Quota|SCRAM credential) configs .*\n)+|(?:[a-z][\w.-]*\n)+", text):
         return "".join(sorted(text.splitlines(keepends=True)))
     if "\tPartition: " in text and not text.startswith("\t"):
         return "".join(sorted(re.findall(r"^Topic: .*\n(?:\t.*\n)*", text, re.MULTILINE)))
@@ -225,6 +225,7 @@ def _comparable_error(stderr: str) -> str:
     """The first line, without classes of exceptions in front. Of a usage, the error behind it."""
     if stderr.startswith("usage:"):
         return re.sub(r"\s+", " ", stderr.partition(" error: ")[2].replace("-\n", "-")).strip()
+    stderr = re.sub(r"127\.0\.0\.1:\d+", "<address>", stderr)
     line = re.sub(r'^(?:Exception in thread "main" )?(?:[\w.$]+(?:Exception|Error): )*', "", stderr.partition("\n")[0])
     before, only, operations = line.partition(" only supports operations ")
     return before + only + ", ".join(sorted(operations.split(", ")))  # those of a hash table
