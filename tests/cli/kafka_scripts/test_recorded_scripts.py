@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pybroker import Broker
 from support.clients.recorded_scripts import RECORDINGS, Recording, run_here, run_kafkas
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
@@ -31,7 +32,8 @@ def test_script_prints_what_kafkas_script_printed(
 ) -> None:
     run = run_here(capsys, monkeypatch, tmp_path / "stdin")
     recording = Recording(file, tmp_path)
-    with BrokerProcess(tmp_path, recording.settings) as broker, recording:
+    listener = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path / "data")}
+    with Broker({**listener, **recording.settings}) as broker, recording:
         assert recording.differences(broker.bootstrap_servers, run) == []
 
 
