@@ -214,6 +214,7 @@ def _comparable_output(stdout: str) -> str:
     text = re.sub(r'"size":[1-9]\d*', '"size":"<some>"', text)  # batches of Java have other timestamps
     if '{"brokers":' in text:
         text = re.sub(r"^\{\"brokers\":.*$", _sorted_replicas, text, flags=re.MULTILINE)
+    text = re.sub(r"(?<= are )\w+=.*, .*$", lambda found: ", ".join(sorted(found[0].split(", "))), text, flags=re.M)
     if re.fullmatch(r"(?:(?:Quota|SCRAM credential) configs .*\n)+|(?:[a-z][\w.-]*\n)+", text):
         return "".join(sorted(text.splitlines(keepends=True)))
     if "\tPartition: " in text and not text.startswith("\t"):
