@@ -134,9 +134,9 @@ def _describe_all(cluster: AdminCluster, entities: Sequence[Entity], *, shows_al
     if kind in _QUOTA_KINDS:
         describe_quotas(cluster, entities)
         return
-    names = [name]
+    names: list[str | None] = [name]
     if name is None and kind == TOPICS:
-        names = sorted(topic.name for topic in cluster.metadata(None).topics if topic.name is not None)
+        names = [*sorted(topic.name or "" for topic in cluster.metadata(None).topics)]
     elif name is None:
         names = [*(str(broker.node_id) for broker in cluster.metadata().brokers), ""]
     for each in names:

@@ -188,5 +188,5 @@ def _java_double(value: float) -> str:
     if value == 0 or _LEAST_SCIENTIFIC <= abs(value) < _MOST_PLAIN or not math.isfinite(value):
         return repr(value)
     sign, digits, exponent = Decimal(repr(value)).as_tuple()
-    first, *rest = "".join(map(str, digits)).rstrip("0")
-    return f"{'-' if sign else ''}{first}.{''.join(rest) or '0'}E{int(exponent) + len(digits) - 1}"
+    text = "".join(map(str, digits)).rstrip("0")
+    return f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}E{int(exponent) + len(digits) - 1}"
