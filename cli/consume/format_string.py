@@ -1,7 +1,8 @@
 """Format strings as in kcat: ``%t %p %o %T %k %v %h``.
 
 ``%t`` topic, ``%p`` partition, ``%o`` offset, ``%T`` timestamp in ms, ``%k`` key, ``%v`` or ``%s`` value, ``%h``
-headers, ``%K`` and ``%V`` or ``%S`` sizes (-1 for none), ``%%`` a percent sign; ``\\n``, ``\\t``, ``\\r``, ``\\xHH``.
+headers, ``%K`` and ``%V`` or ``%S`` sizes (-1 for none), ``%R`` the value's size as a big-endian int32, ``%%`` a
+percent sign; ``\\n``, ``\\t``, ``\\r``, ``\\xHH``, ``\\NNN`` (a byte as a decimal number).
 """
 
 import re
@@ -16,8 +17,8 @@ __all__ = ["RecordText", "format_function", "header_bytes"]
 
 RecordText = Callable[[TopicPartition, Record], bytes]
 
-_PART = re.compile(rb"%(.)|\\x([0-9a-fA-F]{2})|\\(.)", re.DOTALL)
-_ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"0": b"\0", b"\\": b"\\", b"e": b"\x1b"}
+_PART = re.compile(rb"%(.)|\\x([0-9a-fA-F]{1,2})|\\([0-9]{1,3})|\\(.)", re.DOTALL)
+_ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"\\": b"\\", b"e": b"\x1b"}
 
 
 def format_function(text: str, shown: Shown) -> RecordText:
@@ -32,6 +33,7 @@ def format_function(text: str, shown: Shown) -> RecordText:
         b"h": lambda _, record: header_bytes(record, shown),
         b"K": lambda _, record: _size(record.key),
         b"V": lambda _, record: _size(record.value),
+        b"R": lambda _, record: (-1 if record.value is None else len(record.value)).to_bytes(4, signed=True),
     }
     fields |= {b"s": fields[b"v"], b"S": fields[b"V"]}
     given = text.encode("utf-8", "surrogateescape")
@@ -40,7 +42,7 @@ def format_function(text: str, shown: Shown) -> RecordText:
     for part in _PART.finditer(given):
         pieces.append(given[position : part.start()])
         position = part.end()
-        letter, code, escape = part.groups()
+        letter, hexadecimal, decimal, escape = part.groups()
         if letter == b"%":
             pieces.append(b"%")
         elif letter is not None:
@@ -51,15 +53,19 @@ def format_function(text: str, shown: Shown) -> RecordText:
                 )
             pieces.append(fields[letter])
         else:
-            pieces.append(bytes.fromhex(code.decode()) if code else _ESCAPES.get(escape, escape))
+            code = int(hexadecimal, 16) if hexadecimal else int(decimal) if decimal else None
+            pieces.append(_ESCAPES.get(escape, escape) if code is None else bytes([code & 0xFF]))
     pieces.append(given[position:])
     return lambda at, record: b"".join([each if isinstance(each, bytes) else each(at, record) for each in pieces])
 
 
 def header_bytes(record: Record, shown: Shown) -> bytes:
-    """The headers in kcat's form, ``a=1,b=2``."""
+    """The headers in kcat's form, ``a=1,b=NULL``."""
     return b",".join(
-        [shown(name.encode("utf-8", "surrogateescape")) + b"=" + shown(value or b"") for name, value in record.headers]
+        [
+            shown(name.encode("utf-8", "surrogateescape")) + b"=" + (b"NULL" if value is None else shown(value))
+            for name, value in record.headers
+        ]
     )
 
 

@@ -14,6 +14,7 @@ from pybroker.base.command_parser import CommandError
 from pybroker.cli.consume.places import Place, parse_start, parse_until
 from pybroker.cli.consume.shapes import ConsumedRecord
 from support.clients.commands import Pybroker, rows_of
+from support.clients.foreign_clients import kcat_command
 
 START_MS = 1_700_000_000_000
 
@@ -83,6 +84,22 @@ def test_chosen_values_are_printed(
 )
 def test_forms(pybroker: Pybroker, filled: str, arguments: tuple[str, ...], line: str) -> None:
     assert consumed(pybroker, f"{filled}:0", "-o", "1", "-n", "1", *arguments) == [line.format(t=filled)]
+
+
+def test_format_strings_mean_what_they_mean_to_kcat(pybroker: Pybroker, servers: str, topic: str) -> None:
+    kcat = kcat_command()
+    text = r"%t [%p] %o %T|%k|%s|%h|%K %S %R%%\x41\x4\101\n\t\r\\\q;"
+    pybroker("topics", "create", topic)
+    producer = Producer({"bootstrap.servers": servers})
+    headers: list[tuple[str, str | bytes | None]] = [("a", b"1"), ("a", None), ("b", b""), ("c", b"\xff,=")]
+    producer.produce(topic, b"v", b"k", timestamp=START_MS, headers=headers)
+    for number, data in enumerate((None, b"", b"\xff\n\0x"), 1):
+        producer.produce(topic, data, data, timestamp=START_MS + number)
+    assert producer.flush() == 0
+    command = (kcat, "-b", servers, "-C", "-t", topic, "-o", "beginning", "-e", "-q", "-f", text)
+    expected = subprocess.run(command, check=True, capture_output=True).stdout
+    ours = (sys.executable, "-m", "pybroker", "consume", topic, "--until", "end", "-b", servers, "-f", text)
+    assert subprocess.run(ours, check=True, capture_output=True).stdout == expected
 
 
 def test_json_is_one_array_and_jsonl_one_object_a_line(pybroker: Pybroker, filled: str) -> None:
