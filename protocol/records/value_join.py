@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from .varint import encode_unsigned
 
-__all__ = ["join_values"]
+__all__ = ["SIZES", "join_values"]
 
 _DELTA_LIMITS = (1 << 6, 1 << 13, 1 << 20, 1 << 27)
 """Offset deltas below these take one, two, three, four bytes."""
@@ -26,7 +26,7 @@ class _Heads(dict[int, bytes]):
         self._delta_size = delta_size
 
     def __missing__(self, size: int) -> bytes:
-        record_size = 4 + self._delta_size + len(_SIZES[size]) + size
+        record_size = 4 + self._delta_size + len(SIZES[size]) + size
         head = b"\0" + encode_unsigned(record_size << 1) + b"\0\0"
         if len(self) < _MAX_KEPT:
             self[size] = head
@@ -43,7 +43,8 @@ class _Sizes(dict[int, bytes]):
         return varint
 
 
-_SIZES = _Sizes()
+SIZES = _Sizes()
+"""By the size of a value, its varint."""
 _HEADS = tuple(_Heads(size) for size in range(1, len(_DELTA_LIMITS) + 1))
 _DELTAS: list[bytes] = []
 """The varint of each offset delta, and the missing key."""
@@ -65,7 +66,7 @@ def join_values(values: Sequence[bytes]) -> bytes:
     parts = [b""] * (4 * count)
     parts[0::4] = heads
     parts[1::4] = _DELTAS[:count]
-    parts[2::4] = map(_SIZES.__getitem__, sizes)
+    parts[2::4] = map(SIZES.__getitem__, sizes)
     parts[3::4] = values
     parts[0] = parts[0][1:]
     parts.append(b"\0")

@@ -3,13 +3,15 @@
 **Why.** In plain Python a walk over the parts of each record takes longer than to receive and print the batch.
 **How.** Neighbours often have the same layout: equal sizes, and varints of equal lengths. The bytes at one place of
 all neighbours are one slice with a step, and counting how many are equal needs no loop in Python. Then `struct` cuts
-out the values of the whole run.
+out the values of the whole run. Where layouts differ, `head_split.py` is tried, and then a loop, which is the fastest
+way of all when it is compiled.
 """
 
 from functools import lru_cache
 from struct import Struct
 
 from ..errors import InvalidRecordError
+from .head_split import values_between_heads
 from .varint import read_unsigned
 
 __all__ = ["leading", "split_values"]
@@ -20,6 +22,8 @@ _MORE_SINGLY = 4
 _FIRST_REACH, _GROWTH = 256, 4
 """A run is looked for among so many records, and among more when all of them had the same layout."""
 _RECORDS_AT_ONCE = (256, 32, 4, 1)
+_WORTH_A_SPLIT = 32
+_IS_COMPILED = not __file__.endswith(".py")
 _HIGH = bytes(range(0x80, 0x100))
 _LOW = bytes(range(0x80))
 
@@ -27,10 +31,12 @@ _LOW = bytes(range(0x80))
 def split_values(data: bytes, record_count: int, null: bytes = b"") -> list[bytes]:
     """The values of the `record_count` records in `data`; `null` stands for a record without a value.
 
-    Raises InvalidRecordError when sizes do not fit. It does not look at offsets, timestamps and contents of headers.
+    Raises InvalidRecordError when sizes do not fit; the size of a record is not always compared with its parts. It does
+    not look at offsets, timestamps and contents of headers.
     """
     values: list[bytes] = []
     position, singly, reach = 0, 1, _FIRST_REACH
+    may_split = not _IS_COMPILED
     try:
         while (left := record_count - len(values)) > 0:
             begin, position = _take_singly(data, position, min(left, singly), values, null)
@@ -39,6 +45,12 @@ def split_values(data: bytes, record_count: int, null: bytes = b"") -> list[byte
             position += run * stride
             reach = reach * _GROWTH if run == reach else _FIRST_REACH
             singly = singly * _MORE_SINGLY if run < _SHORT_RUN else 1
+            left = record_count - len(values)
+            if may_split and run < _SHORT_RUN and left >= _WORTH_A_SPLIT:
+                may_split = False
+                found = values_between_heads(data, position, left)
+                if found is not None:
+                    return values + found
     except IndexError:
         raise InvalidRecordError(f"Batch of {record_count} records ends inside one, after {len(data)} bytes") from None
     if position != len(data):

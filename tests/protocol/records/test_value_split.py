@@ -1,6 +1,7 @@
 """The values of many records at once, compared with the walk that reads each record."""
 
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -33,6 +34,21 @@ def test_values_of_runs_are_those_of_the_records(runs: list[tuple[object, ...]])
     payload, records = payload_of(runs)  # type: ignore[arg-type]
     expected = [b"null" if record.value is None else record.value for record in records]
     assert split_values(payload, len(records), b"null") == expected
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_values_of_different_sizes_are_those_of_the_records(data: st.DataObject) -> None:
+    """Values may look like what stands between records, and some records may have keys or headers."""
+    head = payload_of([(None, b"abc", (), 0, 3)])[0]
+    pieces = st.sampled_from([b"", b"text", b"x" * 60, b"y" * 9_000, bytes(9), head, head[:-4]])
+    values = data.draw(st.lists(st.lists(pieces, max_size=3).map(b"".join), min_size=60, max_size=80))
+    runs: list[Any] = [(None, value, (), number % 3, 1) for number, value in enumerate(values)]
+    if data.draw(st.booleans()):
+        at = data.draw(st.integers(0, len(runs) - 1))
+        runs[at] = (data.draw(st.sampled_from([None, b"key"])), *runs[at][1:2], data.draw(HEADERS), 0, 1)
+    payload, records = payload_of(runs)
+    assert split_values(payload, len(records)) == [record.value for record in records]
 
 
 def test_values_of_a_long_uniform_batch_are_those_of_the_records() -> None:
