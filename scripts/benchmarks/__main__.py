@@ -11,6 +11,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from benchmarks import cluster, hostile, pipeline
+from benchmarks.commands import COMMANDS
 from benchmarks.console import CONSOLE
 from benchmarks.contestants import CONTESTANTS, Contestant, compiled_too, cpu_seconds, resident_mib
 from benchmarks.group_lag import GROUP_LAG
@@ -50,6 +51,7 @@ ALL_SCENARIOS = (
     *GROUP_LAG,
     *METRICS,
     *CONSOLE,
+    *COMMANDS,
     *SECURITY_SCENARIOS,
 )
 
