@@ -225,7 +225,7 @@ def _passes(error: ConnectionError | KafkaError) -> bool:
 
 
 def _shown(record: Record, size: int) -> str:
-    """What helps to find a record in the input."""
+    """The size of a record, its key and the beginning of its value, which help to find it in the input."""
     key = "" if record.key is None else f"key {_begin_of(record.key)}, "
     return f"a record of {size:,} bytes ({key}value {_begin_of(record.value or b'')})"
 

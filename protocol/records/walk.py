@@ -9,10 +9,10 @@ fill it exactly is an InvalidRecordError.
 
 # Seven functions walk records: `walk_records` here, `summarize_records` (summary_walk.py), `_take_singly`
 # (value_split.py), `note_keys` and `spans_to_keep` (compaction_walk.py), and two in pipeline/columns (plain_walk.py,
-# compiled_walk.py). Each needs other parts of a record. All repeat the same block that reads a varint of one or two bytes in place, and call varint.py for
-# longer ones. The repetition is deliberate: a call for each of the six varints of a record would take longer than
-# everything else, and mypyc compiles the blocks to machine integers. Tests compare every walk with `walk_records` on
-# any bytes. Change a block in one walk, and change it in all.
+# compiled_walk.py). Each needs other parts of a record. All repeat the same block that reads a varint of one or two
+# bytes in place, and call varint.py for longer ones. The repetition is deliberate: a call for each of the six varints
+# of a record would take longer than everything else, and mypyc compiles the blocks to machine integers. Tests compare
+# every walk with `walk_records` on any bytes. Change a block in one walk, and change it in all.
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -26,7 +26,7 @@ def partitions_of(counts: Mapping[str, int]) -> list[TopicPartition]:
 
 
 def claimed(members: Iterable[str], claims: Iterable[tuple[int, str, int]]) -> dict[str, list[TopicPartition]]:
-    """What members say they own; it may be missing, and several may say they own the same."""
+    """The partitions that members name as theirs. A partition may not exist, and several members may name it."""
     names = sorted(members)
     owned: dict[str, list[TopicPartition]] = {name: [] for name in names}
     for number, topic, index in claims:

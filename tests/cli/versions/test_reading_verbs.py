@@ -1,4 +1,4 @@
-"""What commands read from a pybroker and from Kafka 2.1, 3.9 and 4.1 has the documented shapes."""
+"""Commands print documented shapes for pybroker and for Kafka 2.1, 3.9 and 4.1."""
 
 import json
 from collections.abc import Collection, Iterator
@@ -33,7 +33,7 @@ ARGUMENTS = {
     "topics offsets": ("{t}", "--at", "1h"),
     "txns describe": ("{t}-id",),
 }
-"""Of verbs that need some."""
+"""The arguments of verbs that need some."""
 NEEDS_PYBROKER = "groups timeline"
 MUST_BE_EMPTY = {"configs diff", "quotas list", "txns hanging", "users list"}
 TOO_OLD = {"quotas list", "txns list", "txns describe", "txns hanging", "users list", "cluster reassign verify"}
