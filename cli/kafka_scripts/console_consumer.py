@@ -6,10 +6,11 @@
 import argparse
 import re
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ...base.command_parser import CommandError
+from ...base.command_parser import BAD_INPUT, CommandError
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...client.fetching.partition_reader import NO_END
@@ -18,16 +19,17 @@ from ..consume.places import Place, starts_of
 from .client_properties import client_of, given_properties, pairs_of
 from .console_topic import partitions_on_demand
 from .line_printing import IdleError, LinePrinting, WatchedReader
-from .record_lines import PropertyError, RecordLines
+from .record_formatters import DEFAULT_FORMATTER, formatter_of
+from .record_lines import PropertyError
 from .script_cluster import CLUSTER_ERRORS
 from .script_parser import ScriptParser, UsageError
 
 __all__ = ["console_consumer"]
 
 _ABOUT = "This tool helps to read data from Kafka topics and outputs it to standard output."
-_FORMATTERS = ("kafka.tools.DefaultMessageFormatter", "org.apache.kafka.tools.consumer.DefaultMessageFormatter")
 _REFUSED = ("interceptor.classes", "key.deserializer", "value.deserializer", "group.protocol", "group.instance.id")
 _RESETS = {"earliest": Place("start"), "latest": Place("end")}
+_PAUSE_S = 0.2
 _OFFSET = re.compile(r"\d{1,18}")
 
 
@@ -42,7 +44,7 @@ def console_consumer(arguments: Sequence[str]) -> int:
         given = given_properties(options.consumer_config, _properties(options), _REFUSED)
         group = _group(options, given)
         formatting = {} if options.formatter_config is None else given_properties(options.formatter_config, {}, ())
-        lines = RecordLines(formatting | _formatting(options))
+        lines = formatter_of(options.formatter, formatting | _formatting(options))
         reset = _reset(options, given)
     except UsageError as error:
         return parser.refuse(error)
@@ -67,7 +69,8 @@ def _parser() -> ScriptParser:
     parser = ScriptParser("kafka-console-consumer", _ABOUT)
     add = parser.add_argument
     add("--bootstrap-server", metavar="SERVERS", help="REQUIRED: The servers to connect to.")
-    add("--topic", metavar="TOPIC", help="REQUIRED: The topic to consume on.")
+    add("--topic", metavar="TOPIC", help="The topic to consume on.")
+    add("--include", "--whitelist", metavar="PATTERN", help="Instead: the topics that match when reading begins.")
     add("--partition", metavar="N", type=int, help="The partition to consume from.")
     add("--offset", metavar="OFFSET", help="With a partition: earliest, latest or a number (latest).")
     add("--from-beginning", action="store_true", help="Begin with the earliest message, not with the next one.")
@@ -76,7 +79,7 @@ def _parser() -> ScriptParser:
     add("--skip-message-on-error", action="store_true", help="Pass over messages that cannot be printed.")
     add("--isolation-level", metavar="LEVEL", help="read_committed or read_uncommitted (read_uncommitted).")
     add("--group", metavar="GROUP", help="The consumer group to read as.")
-    add("--formatter", metavar="CLASS", default=_FORMATTERS[0], help="Only Kafka's own formatter is there.")
+    add("--formatter", metavar="CLASS", default=DEFAULT_FORMATTER, help="A class of Kafka; others are not there.")
     add("--property", metavar="NAME=VALUE", action="append", default=[], help="A property of the formatter.")
     add("--formatter-config", metavar="FILE", type=Path, help="A file with properties of the formatter.")
     add("--key-deserializer", metavar="CLASS", help="A deserializer of strings, shorts, integers or longs.")
@@ -88,14 +91,12 @@ def _parser() -> ScriptParser:
 
 def _checked(options: argparse.Namespace) -> Place | None:
     """The place of ``--offset``. Raises UsageError, as Kafka checks the options."""
-    if options.topic is None:
+    if (options.topic is None) == (options.include is None):
         raise UsageError("Exactly one of --include/--topic is required. ")
     if options.partition is None and options.offset is not None:
         raise UsageError("The partition is required when offset is specified.")
     if options.offset is not None and options.from_beginning:
         raise UsageError("Options from-beginning and offset cannot be specified together.")
-    if options.formatter not in _FORMATTERS:
-        raise UsageError(f"--formatter {options.formatter} is not available without a JVM")
     text = options.offset
     if text is None or text.lower() in _RESETS:
         place = None if text is None else _RESETS[text.lower()]
@@ -165,8 +166,8 @@ def _read(
     given: Mapping[str, str],
 ) -> None:
     wait_ms = options.timeout_ms if options.timeout_ms >= 0 else None
-    numbers = partitions_on_demand(cluster, options.topic, wait_ms)
-    if not numbers:
+    partitions = _partitions(cluster, options, wait_ms)
+    if not partitions:
         raise IdleError
 
     def reader(committed: dict[TopicPartition, int], others: list[TopicPartition]) -> WatchedReader:
@@ -177,12 +178,38 @@ def _read(
         return
     if group is not None:
         commits = given.get("enable.auto.commit", "true") == "true"
-        read_as_member(cluster, group, [options.topic], printing, reader, commits=commits, commits_starts=True)
+        topics = sorted({at.topic for at in partitions})
+        read_as_member(cluster, group, topics, printing, reader, commits=commits, commits_starts=True)
         return
-    if options.partition is not None and options.partition not in numbers:
-        raise CommandError(f"topic {options.topic} has no partition {options.partition}")
-    chosen = numbers if options.partition is None else [options.partition]
-    for found in reader({}, [TopicPartition(options.topic, number) for number in chosen]).batches():
+    chosen = partitions
+    if options.partition is not None:
+        chosen = [at for at in partitions if at.partition == options.partition]
+        if not chosen:
+            raise CommandError(f"there is no partition {options.partition} of {options.topic or options.include}")
+    for found in reader({}, chosen).batches():
         printing.take(found)
         if printing.is_full:
             break
+
+
+def _partitions(cluster: AdminCluster, options: argparse.Namespace, wait_ms: int | None) -> list[TopicPartition]:
+    """The partitions of the topic, or of the topics that match; none after so many ms. None: wait on and on."""
+    if options.topic is not None:
+        numbers = partitions_on_demand(cluster, options.topic, wait_ms)
+        return [TopicPartition(options.topic, number) for number in numbers]
+    try:
+        pattern = re.compile(options.include)
+    except re.error as error:
+        raise CommandError(f"--include {options.include}: {error}", BAD_INPUT) from None
+    began = time.monotonic()
+    while True:
+        topics = cluster.retried(lambda: cluster.metadata(None)).topics
+        found = sorted(
+            TopicPartition(topic.name or "", each.partition_index)
+            for topic in topics
+            if not topic.is_internal and pattern.fullmatch(topic.name or "")
+            for each in topic.partitions
+        )
+        if found or (wait_ms is not None and time.monotonic() - began >= wait_ms / 1000):
+            return found
+        time.sleep(_PAUSE_S)

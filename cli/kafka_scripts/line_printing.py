@@ -11,7 +11,8 @@ from ...client.fetching.partition_reader import Batches, PartitionReader
 from ...protocol.errors import CorruptRecordError
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.record import read_records
-from .record_lines import PropertyError, RecordLines
+from .record_formatters import RecordFormatter
+from .record_lines import PropertyError
 
 __all__ = ["IdleError", "LinePrinting", "WatchedReader"]
 
@@ -28,7 +29,7 @@ class LinePrinting:
         next_offset: the offset behind the last record, when the limit was reached.
     """
 
-    def __init__(self, lines: RecordLines, limit: int, timeout_ms: int, *, skips: bool) -> None:
+    def __init__(self, lines: RecordFormatter, limit: int, timeout_ms: int, *, skips: bool) -> None:
         self._lines = lines
         self._limit = limit
         self._timeout_s = None if timeout_ms < 0 else timeout_ms / 1000

@@ -35,12 +35,9 @@ class _Separators:
 
 
 class LineRecords:
-    """Raises LineError for properties that are unknown or contradict each other."""
+    """Passes over unknown properties, as Kafka does. Raises LineError for properties that contradict each other."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        unknown = sorted(set(properties) - {*_KNOWN, _MARKER})
-        if unknown:
-            raise LineError(f"Unknown property: {', '.join(unknown)}")
         given = {**_KNOWN, **properties}
         self._parses_key = _is_true(given["parse.key"])
         self._parses_headers = _is_true(given["parse.headers"])

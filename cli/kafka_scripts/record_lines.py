@@ -29,12 +29,9 @@ class PropertyError(Exception):
 
 
 class RecordLines:
-    """Raises PropertyError for properties that are unknown or not available without a JVM."""
+    """Passes over unknown properties, as Kafka does. Raises PropertyError for those that need a JVM."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        unknown = sorted(set(properties) - {*_COLUMNS, *_TEXTS, *_DESERIALIZERS})
-        if unknown:
-            raise PropertyError(f"Unknown property: {', '.join(unknown)}")
         given = {**_COLUMNS, **_TEXTS, **properties}
         self._columns = [name for name in _COLUMNS if given[name].strip().lower() == "true"]
         self._between, self._end, self._between_headers, self._null = (_bytes(given[name]) for name in _TEXTS)

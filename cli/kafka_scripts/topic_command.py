@@ -196,7 +196,10 @@ def _matching(cluster: AdminCluster, options: argparse.Namespace) -> list[Metada
     """The topics whose names match the list of regular expressions, with commas between (Kafka: IncludeList)."""
     topics: Iterable[MetadataResponseTopic] = cluster.metadata(None).topics
     if options.topic is not None:
-        pattern = re.compile(options.topic.strip().replace(",", "|").replace(" ", ""))
+        try:
+            pattern = re.compile(options.topic.strip().replace(",", "|").replace(" ", ""))
+        except re.error as error:
+            raise _FailedError(f"{options.topic} is an invalid regex: {error}") from None
         topics = [topic for topic in topics if pattern.fullmatch(topic.name or "")]
     return [topic for topic in topics if not (options.exclude_internal and topic.is_internal)]
 

@@ -5,6 +5,7 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from interop.side_by_side import misshapen_record_scenarios, produce_scenarios
@@ -13,8 +14,23 @@ from interop.side_by_side.conversation import Conversation, Step
 from interop.side_by_side.differences import differences
 from interop.side_by_side.scenarios import SCENARIOS, Scenario
 from pybroker.protocol.messages.metadata import MetadataRequest
+from support.clients.recorded_scripts import comparable, run_here
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+
+SCRIPT_LINES = (
+    "kafka-topics --create --topic scripts --partitions 2 --config retention.ms=1000000",
+    "kafka-topics --describe --topic scripts",
+    "kafka-topics --create --topic scripts",
+    "kafka-configs --describe --entity-type topics --entity-name scripts",
+    "kafka-get-offsets --topic scripts",
+    "kafka-leader-election --election-type preferred --topic scripts --partition 0",
+    "kafka-log-dirs --describe --topic-list scripts",
+    "kafka-consumer-groups --describe --group nobody --members",
+    "kafka-transactions describe-producers --topic scripts --partition 0",
+    "kafka-acls --list --topic scripts",
+    "kafka-topics --delete --topic scripts",
+)
 
 # Settings of both; the first are pybroker's defaults with the embedded store.
 SETTINGS = {
@@ -112,3 +128,21 @@ def test_allowed_differences_name_existing_scenarios() -> None:
 def test_scenario_names_are_unique() -> None:
     names = [scenario.__name__ for scenario in SCENARIOS]
     assert len(names) == len(set(names))
+
+
+def test_scripts_with_kafkas_names_print_the_same_on_both(
+    brokers: tuple[KafkaProcess, BrokerProcess],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = run_here(capsys, monkeypatch, tmp_path / "stdin")
+    for line in SCRIPT_LINES:
+        name, *arguments = line.split()
+        printed = [run([name, "--bootstrap-server", each.bootstrap_servers, *arguments], "") for each in brokers]
+        directories = [str(each.directory) for each in brokers]
+        theirs, ours = (
+            comparable(each._replace(out=each.out.replace(directory, "<dir>")))
+            for each, directory in zip(printed, directories, strict=True)
+        )
+        assert (line, ours) == (line, theirs)

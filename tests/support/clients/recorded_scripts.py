@@ -26,7 +26,7 @@ from pybroker.protocol.records.walk import Record
 from support.clients.wire_client import WireClient
 from support.processes.java import java_command
 
-__all__ = ["RECORDINGS", "Recording", "run_here", "run_kafkas"]
+__all__ = ["RECORDINGS", "Recording", "comparable", "run_here", "run_kafkas"]
 
 _CLASSES = {
     "kafka-acls": "kafka.admin.AclCommand",
@@ -88,8 +88,8 @@ class Recording:
             if arguments is None:
                 continue
             printed = run(arguments, recorded.get("stdin", ""))
-            ours = _comparable(printed._replace(out=self._unfilled(printed.out), err=self._unfilled(printed.err)))
-            theirs = _comparable(Printed(recorded["stdout"], recorded["stderr"], recorded["code"]))
+            ours = comparable(printed._replace(out=self._unfilled(printed.out), err=self._unfilled(printed.err)))
+            theirs = comparable(Printed(recorded["stdout"], recorded["stderr"], recorded["code"]))
             if ours != theirs:
                 found.append((recorded["line"], ours, theirs))
         return found
@@ -191,7 +191,8 @@ def run_kafkas(arguments: list[str], stdin: str) -> Printed:
     return Printed(done.stdout, done.stderr, done.returncode)
 
 
-def _comparable(printed: Printed) -> Printed:
+def comparable(printed: Printed) -> Printed:
+    """The output without facts that differ from run to run."""
     return Printed(_comparable_output(printed.out), _comparable_error(printed.err), printed.code)
 
 
