@@ -142,7 +142,7 @@ class TopicGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicExplanation:
-    """Why a topic is as it is: who leads it, what its settings are, and who uses it."""
+    """Why a topic is as it is: its leaders, its settings, and the clients that use it."""
 
     topic: str
     is_healthy: bool

@@ -1,4 +1,4 @@
-"""What a key does to the screen of ``pybroker top``: a pure function of the state and the key."""
+"""The state of the screen of ``pybroker top``, and how keys change it. Pure."""
 
 from dataclasses import dataclass, replace
 

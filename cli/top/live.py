@@ -43,7 +43,7 @@ class _Looker:
         self._thread.start()
 
     def end(self) -> None:
-        """Take no further look. One that is under way is not waited for."""
+        """Take no further look, and do not wait for the look that is under way."""
         self._ended.set()
 
     def _run(self) -> None:

@@ -46,8 +46,7 @@ def test_keys_filter_sort_pause_and_quit(servers: str, watched: TerminalProgram)
     watched.type("p")
     watched.until(lambda lines: "PAUSED" in lines[0])
     watched.type("q")
-    assert watched.ended() == 0
-    assert watched.output.endswith(_LEFT)
+    assert watched.ended(_LEFT) == 0
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
@@ -57,13 +56,22 @@ def test_signals_give_the_terminal_back(watched: TerminalProgram, number: signal
         watched.type("\x03")
     else:
         watched.send(number)
-    assert watched.ended() == code
-    assert watched.output.endswith(_LEFT)
+    assert watched.ended(_LEFT) == code
     assert watched.errors() == ""
+
+
+def test_ctrl_z_lends_the_terminal_to_others(watched: TerminalProgram) -> None:
+    watched.until(lambda lines: lines[0].startswith("pybroker top  "))
+    watched.send(signal.SIGTSTP)
+    watched.stopped(_LEFT)
+    assert not watched.screen.modes & {"1049"}
+    watched.send(signal.SIGCONT)
+    watched.until(lambda _: "1049" in watched.screen.modes)
+    watched.type("q")
+    assert watched.ended(_LEFT) == 0
 
 
 def test_cluster_that_is_not_there_gives_the_terminal_back_and_one_line() -> None:
     with started(f"127.0.0.1:{free_port()}", "--timeout", "1") as program:
-        assert program.ended() == 1
-        assert program.output.endswith(_LEFT)
+        assert program.ended(_LEFT) == 1
         assert program.errors().count("\n") == 1

@@ -124,17 +124,24 @@ class TerminalProgram:
             self._read()
         return self.screen.lines
 
-    def ended(self) -> int:
-        """The exit code, after all output was read. The terminal must be as it was before."""
+    def ended(self, last: str) -> int:
+        """The exit code, after the last output was read. The terminal must be as it was before."""
         code = self._process.wait(_LONGEST_WAIT_S)
-        while select.select([self._main], [], [], 0)[0]:
-            self._read()
-        assert termios.tcgetattr(self._terminal) == self.settings, "the terminal was not given back"
+        self._check_given_back(last)
         return code
+
+    def stopped(self, last: str) -> None:
+        """Wait until a signal stopped the program, after this output. The terminal must be as it was before."""
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOWAIT)
+        self._check_given_back(last)
 
     def errors(self) -> str:
         """Standard error of the program, which has ended."""
         return self._process.communicate()[1].decode()
+
+    def _check_given_back(self, last: str) -> None:
+        self.until(lambda _: self.output.endswith(last))  # a terminal passes output on a moment later
+        assert termios.tcgetattr(self._terminal) == self.settings, "the terminal was not given back"
 
     def _read(self) -> None:
         text = os.read(self._main, 65536).decode(errors="surrogateescape")
