@@ -106,3 +106,33 @@ def test_sizes_have_the_largest_unit_that_fits(size: int | None, text: str | Non
 )
 def test_durations_have_two_units(seconds: float | None, text: str | None) -> None:
     assert duration_text(seconds) == text
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_drawn_on_a_terminal_and_erased_before_words() -> None:
+    terminal = Terminal()
+    output = Output("table", io.StringIO(), terminal)
+    output.progress(lambda _: "5 of 10", lambda: 0.5).tick()
+    output.say("words")
+    assert terminal.getvalue() == f"\r[{'#' * 15}{'.' * 15}]  50% 5 of 10\x1b[K\r\x1b[Kwords\n"
+
+
+@pytest.mark.parametrize(("share", "shown"), [(-1.0, "  0% "), (7.0, "100% "), (None, "\rx\x1b[K\n")])
+def test_progress_stays_within_its_bar(share: float | None, shown: str) -> None:
+    terminal = Terminal()
+    Output("table", io.StringIO(), terminal).progress(lambda _: "x", lambda: share).end()
+    assert shown in terminal.getvalue()
+
+
+def test_no_progress_is_drawn_into_files_or_when_words_are_unwanted() -> None:
+    file, terminal = io.StringIO(), Terminal()
+    for stream, is_quiet in ((file, False), (terminal, True)):
+        progress = Output("table", io.StringIO(), stream, is_quiet=is_quiet).progress(lambda _: "x")
+        progress.tick()
+        progress.clear()
+        progress.end()
+    assert file.getvalue() == terminal.getvalue() == ""

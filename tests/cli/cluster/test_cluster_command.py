@@ -17,7 +17,8 @@ from pybroker.cli.cluster.shapes import (
     PartitionMoveState,
     ReassignmentPlan,
 )
-from support.clients.commands import checked_json, run
+from pybroker.cli.explain.shapes import TopicExplanation
+from support.clients.commands import checked_json, rows_of, run
 from support.clients.produced import Produced, produce
 
 
@@ -112,11 +113,16 @@ def test_partitions_leave_a_broker_whose_end_is_then_no_problem(tmp_path: Path) 
         file = tmp_path / "plan.json"
         file.write_text(run(servers, "cluster", "reassign", "plan", "orders", "--brokers", "1,2").out)
         assert run(servers, "cluster", "reassign", "execute", str(file)).code == 0
-        while run(servers, "cluster", "reassign", "verify", str(file)).code == 10:
-            run(servers, "cluster", "wait", "--healthy")
+        assert run(servers, "cluster", "reassign", "verify", str(file), "--wait", "60").code == 0
         cluster.stop(3)
         assert run(servers, "cluster", "wait", "--healthy", "--topic", "orders").code == 0
         cluster.stop(2)
         unhealthy = run(servers, "cluster", "health")
         assert unhealthy.code == 10
         assert "orders-0, orders-1, orders-2, orders-3" in unhealthy.out
+        explained = run(servers, "explain", "topic", "orders", "-o", "json")
+        (view,) = rows_of(explained.out, TopicExplanation)
+        assert (explained.code, view["is_writable"]) == (10, False), "min.insync.replicas of the cluster is 2"
+        assert [(each["kind"], each["culprit"]) for each in view["findings"] if each["is_trouble"]] == [
+            ("under_min_isr", "broker 2 is not alive")
+        ]

@@ -1,5 +1,6 @@
 """Tests of ``pybroker produce``; what it wrote is read with ``pybroker consume``."""
 
+import io
 import json
 import os
 import re
@@ -211,3 +212,19 @@ def test_broker_that_dies_costs_no_record_and_doubles_none(
         found = run(broker.bootstrap_servers, "consume", "t", "--until", "end").out.splitlines()
     assert found == (values if comes_back else values[: len(found)])
     assert len(found) >= 142
+
+
+def test_progress_shows_the_share_of_a_file(
+    pybroker: Pybroker, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    pybroker("topics", "create", topic)
+    file = tmp_path / "lines"
+    file.write_text("value\n" * 1000)
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    assert pybroker("produce", topic, "-l", str(file)).code == 0
+    assert terminal.getvalue().split("\r")[-1].startswith(f"[{'#' * 30}] 100% 1,000 records written, ")
