@@ -1,11 +1,9 @@
 """A cluster of processes on a real ZooKeeper: pybrokers, Apache Kafkas for comparison, or both."""
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kazoo.exceptions import NoNodeError
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.alter_partition_reassignments import (
@@ -19,7 +17,7 @@ from pybroker.protocol.messages.metadata import MetadataRequest
 from support.clients.wire_client import WireClient
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
-from support.processes.zookeeper_tree import client_of
+from support.processes.zookeeper_tree import TreeReader
 from support.time.patience import await_answer, await_that
 
 __all__ = ["ClusterProcesses"]
@@ -43,6 +41,7 @@ class ClusterProcesses:
         directory_count: int = 1,
     ) -> None:
         self.zookeeper = ZooKeeperProcess(directory / "zookeeper", {"forceSync": "no"}).start()
+        self._tree = TreeReader(self.zookeeper.connect)
         in_cluster = {**settings, "zookeeper.connect": self.zookeeper.connect}
         self.brokers: dict[int, BrokerProcess | KafkaProcess] = {}
         self.log_directories: dict[int, list[Path]] = {}
@@ -78,6 +77,7 @@ class ClusterProcesses:
         """Stops everything, and checks that no pybroker logged an unexpected error."""
         for broker in self.brokers.values():
             broker.kill()
+        self._tree.close()
         self.zookeeper.kill()
         for broker in self.brokers.values():
             assert not any("Traceback" in line for line in broker.lines), "".join(broker.lines)
@@ -182,8 +182,5 @@ class ClusterProcesses:
 
     def _node(self, path: str) -> Any:
         """Returns the node's JSON; empty if it does not exist."""
-        with client_of(self.zookeeper.connect) as client:
-            try:
-                return json.loads(client.get(path)[0])
-            except NoNodeError:
-                return {}
+        value = self._tree.value(path)
+        return {} if value is None else value

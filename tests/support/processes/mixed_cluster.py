@@ -16,12 +16,13 @@ from support.clients.wire_client import WireClient
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
 from support.processes.ports import free_port
-from support.processes.zookeeper_tree import TreeNode, read_tree
+from support.processes.zookeeper_tree import TreeNode, TreeReader
 from support.time.patience import await_that
 
 __all__ = ["Kind", "MixedCluster", "complaints_in"]
 
 Kind = Literal["kafka", "pybroker"]
+_TOPICS = "/brokers/topics"
 
 SETTINGS = {
     "replica.fetch.backoff.ms": "200",
@@ -70,6 +71,7 @@ class MixedCluster:
         self.zookeeper = ZooKeeperProcess(
             directory / "zookeeper", {"forceSync": "no", "maxSessionTimeout": "3600000"}
         ).start()
+        self._reader = TreeReader(self.zookeeper.connect)
         self.brokers: dict[int, KafkaProcess | BrokerProcess] = {}
         self.settings = {**SETTINGS, **(settings or {})}
         self._own = dict(own or {})
@@ -146,6 +148,7 @@ class MixedCluster:
     def close(self) -> None:
         for broker in self.brokers.values():
             broker.kill()
+        self._reader.close()
         self.zookeeper.kill()
 
     @property
@@ -163,23 +166,23 @@ class MixedCluster:
     # -- state of the cluster
 
     def tree(self) -> dict[str, TreeNode]:
-        return read_tree(self.zookeeper.connect)
+        return self._reader.below("")
 
     @property
     def controller(self) -> int:
         """Returns the controller's id, -1 if there is none."""
-        node = self.tree().get("/controller")
-        return int(node.value["brokerid"]) if node is not None and isinstance(node.value, dict) else -1
+        value = self._reader.value("/controller")
+        return int(value["brokerid"]) if isinstance(value, dict) else -1
 
     def is_registered(self, broker_id: int) -> bool:
-        return f"/brokers/ids/{broker_id}" in self.tree()
+        return self._reader.value(f"/brokers/ids/{broker_id}") is not None
 
     def await_in_sync(self) -> None:
         """Waits until all replicas are in sync and every partition has a leader."""
         await_that(self._is_in_sync, "all replicas are in sync")
 
     def _is_in_sync(self) -> bool:
-        tree = self.tree()
+        tree = self._reader.below(_TOPICS)
         for path, node in tree.items():
             parts = path.split("/")
             if parts[:3] != ["", "brokers", "topics"] or len(parts) != 4:
@@ -198,7 +201,7 @@ class MixedCluster:
         prefix, suffix = f"/brokers/topics/{topic}/partitions/", "/state"
         return {
             int(path.removeprefix(prefix).removesuffix(suffix)): node.value["leader"]
-            for path, node in self.tree().items()
+            for path, node in self._reader.below(f"{_TOPICS}/{topic}").items()
             if path.startswith(prefix) and path.endswith(suffix) and isinstance(node.value, dict)
         }
 
@@ -248,7 +251,7 @@ class MixedCluster:
         """Returns the replicas of all partitions in the tree, by `topic-0`."""
         return {
             f"{path.rpartition('/')[2]}-{number}": replicas
-            for path, node in sorted(self.tree().items())
+            for path, node in sorted(self._reader.below(_TOPICS).items())
             if path.rpartition("/")[0] == "/brokers/topics" and isinstance(node.value, dict)
             for number, replicas in node.value["partitions"].items()
         }

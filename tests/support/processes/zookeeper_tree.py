@@ -1,16 +1,18 @@
 """Reads a cluster's tree in ZooKeeper from outside."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import NoNodeError
+from kazoo.exceptions import ConnectionLoss, NoNodeError, SessionExpiredError
 from kazoo.security import ACL
 from support.time.patience import HANGS_AFTER_S
 
-__all__ = ["TreeNode", "client_of", "read_tree"]
+__all__ = ["TreeNode", "TreeReader", "client_of", "read_tree"]
+
+T = TypeVar("T")
 
 
 class TreeNode(NamedTuple):
@@ -36,19 +38,72 @@ def client_of(connect: str | KazooClient) -> Iterator[KazooClient]:
 
 def read_tree(connect: str | KazooClient) -> dict[str, TreeNode]:
     """Returns the nodes below the root of `connect`, by path. Nodes that change meanwhile may be missing."""
-    found: dict[str, TreeNode] = {}
     with client_of(connect) as client:
-        pending = [f"/{child}" for child in client.get_children("/") if child != "zookeeper"]
-        while pending:
-            path = pending.pop()
+        return _nodes_below("", client)
+
+
+def _nodes_below(root: str, client: KazooClient) -> dict[str, TreeNode]:
+    """Returns the nodes below a path. The requests of each level are sent together."""
+    found: dict[str, TreeNode] = {}
+    paths = [f"{root}/{child}" for child in client.get_children(root or "/") if f"{root}/{child}" != "/zookeeper"]
+    while paths:
+        asked = [
+            (path, client.get_async(path), client.get_children_async(path), client.get_acls_async(path))
+            for path in paths
+        ]
+        paths = []
+        for path, got, children, acls in asked:
             try:
-                data, stat = client.get(path)
-                pending += [f"{path}/{child}" for child in client.get_children(path)]
-                acl, _ = client.get_acls(path)
+                data, stat = got.get()
+                below = [f"{path}/{child}" for child in children.get()]
+                acl, _ = acls.get()
             except NoNodeError:
                 continue
+            paths += below
             found[path] = TreeNode(_value(data or b""), stat.version, stat.ephemeralOwner != 0, _plain(acl))
     return found
+
+
+class TreeReader:
+    """Reads a tree again and again over one connection, which is opened at the first use and after a loss."""
+
+    def __init__(self, connect: str) -> None:
+        self._connect = connect
+        self._client: KazooClient | None = None
+
+    def below(self, root: str) -> dict[str, TreeNode]:
+        """Returns the nodes below a path; none if it does not exist."""
+        try:
+            return self._ask(lambda client: _nodes_below(root, client))
+        except NoNodeError:
+            return {}
+
+    def value(self, path: str) -> object:
+        """Returns the JSON value of a node's data, or text; None if the node does not exist."""
+        try:
+            data, _ = self._ask(lambda client: client.get(path))
+        except NoNodeError:
+            return None
+        return _value(data or b"")
+
+    def _ask(self, question: Callable[[KazooClient], T]) -> T:
+        try:
+            return question(self._started())
+        except (ConnectionLoss, SessionExpiredError):
+            self.close()
+            return question(self._started())
+
+    def _started(self) -> KazooClient:
+        if self._client is None:
+            self._client = KazooClient(self._connect)
+            self._client.start(HANGS_AFTER_S)
+        return self._client
+
+    def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.stop()
+            client.close()
 
 
 def _plain(acl: list[ACL]) -> tuple[tuple[str, str, int], ...]:

@@ -12,9 +12,10 @@ from typing import TypeVar
 __all__ = ["BETWEEN_LOOKS_S", "HANGS_AFTER_S", "LOOKS", "READS", "await_answer", "await_that", "await_thread"]
 
 LOOKS = 12_000
+_USUAL_LOOKS = LOOKS // 2
 BETWEEN_LOOKS_S = 0.01
-_MOST_BETWEEN_LOOKS_S = 0.05
-_GROWTH = 1.05
+_MOST_BETWEEN_LOOKS_S = 0.1
+_GROWTH = 1.1
 """Each pause is so many times as long as the one before. The longest is reached within a second."""
 HANGS_AFTER_S = 240
 """Seconds after which a wait for a condition or a thread's end counts as a hang."""
@@ -25,7 +26,9 @@ READS = 600
 Answer = TypeVar("Answer")
 
 
-def await_answer(ask: Callable[[], Answer], is_so: Callable[[Answer], bool], what: str, looks: int = LOOKS) -> Answer:
+def await_answer(
+    ask: Callable[[], Answer], is_so: Callable[[Answer], bool], what: str, looks: int = _USUAL_LOOKS
+) -> Answer:
     """Call ``ask`` until its result meets the condition; return it. ``what`` names the effect in the failure."""
     answer = ask()
     pause_s = BETWEEN_LOOKS_S
@@ -39,7 +42,7 @@ def await_answer(ask: Callable[[], Answer], is_so: Callable[[Answer], bool], wha
     return answer
 
 
-def await_that(condition: Callable[[], object], what: str, looks: int = LOOKS) -> None:
+def await_that(condition: Callable[[], object], what: str, looks: int = _USUAL_LOOKS) -> None:
     """Poll until the condition holds."""
     await_answer(condition, bool, what, looks)
 
