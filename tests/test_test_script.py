@@ -89,3 +89,13 @@ def test_the_run_has_one_more_worker_than_processors_and_four_at_most(script: Mo
 def test_files_of_quick_folders_come_last(script: ModuleType) -> None:
     files = ["tests/broker/apis/test_produce.py", "tests/interop/groups/test_rebalancing.py", "tests/test_image.py"]
     assert [script.is_quick(f"{file}::test_it") for file in files] == [True, False, False]
+
+
+def test_tests_are_compiled_although_python_keeps_no_bytecode(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    (tmp_path / "test_one.py").write_text("def test_one() -> None:\n    assert 1\n")
+    options, further = script.parse(["-c", str(SCRIPT.parent.parent / "pyproject.toml"), str(tmp_path)])
+    assert script.compile_tests(options, further).wait() == 0
+    assert list(tmp_path.rglob("test_one.*-pytest-*.pyc"))
