@@ -14,7 +14,7 @@ from .group_members import describe_members
 from .kafka_errors import in_java_words
 from .reset_group import reset_groups
 from .script_cluster import CLUSTER_ERRORS, script_cluster
-from .script_parser import ScriptParser, UsageError, check_required, is_given
+from .script_parser import ScriptParser, UsageError, check_required, check_without, is_given, number_given
 
 __all__ = ["consumer_groups_command"]
 
@@ -24,13 +24,22 @@ _ABOUT = (
 )
 _SCENARIOS = (
     "to-offset",
-    "shift-by",
     "to-datetime",
     "by-duration",
     "to-earliest",
     "to-latest",
     "to-current",
+    "shift-by",
     "from-file",
+)
+_SCENARIOS_TEXT = (
+    "[to-offset], [to-current], [to-datetime], [from-file], [by-duration], [to-earliest], [to-latest], [shift-by]"
+)
+_WARNING = (
+    "WARN: No action will be performed as the --execute option is missing.In a future major release, the default "
+    "behavior of this command will be to prompt the user before executing the reset rather than doing a dry run. You "
+    "should add the --dry-run option explicitly if you are scripting this command and want to keep the current default "
+    "behavior without prompting.\n"
 )
 _UNAVAILABLE = {
     "list": ("members", "offsets", "verbose"),
@@ -51,12 +60,11 @@ def consumer_groups_command(arguments: Sequence[str]) -> int:
     except UsageError as error:
         return parser.refuse(error)
     try:
-        with script_cluster(options, options.timeout / 1000) as cluster:
+        with script_cluster(options, number_given(options, "timeout") / 1000) as cluster:
             _ACTIONS[action](cluster, options)
     except CLUSTER_ERRORS as error:
         sys.stdout.write(f"\nError: Executing consumer group command failed due to {error}\n")
-        return 1
-    return 0
+    return 0  # also after an error, as Kafka's script
 
 
 def _parser() -> ScriptParser:
@@ -79,11 +87,11 @@ def _parser() -> ScriptParser:
     add("--verbose", action="store_true", help="Describe members with their partitions.")
     add("--state", metavar="STATES", nargs="?", const="", help="Describe the state; list only groups in these states.")
     add("--type", metavar="TYPES", nargs="?", const="", help="List the types of groups, or only groups of these types.")
-    add("--timeout", metavar="MS", type=int, default=60_000, help="How long to try (60000).")
+    add("--timeout", metavar="MS", default="60000", help="How long to try (60000).")
     add("--topic", metavar="TOPIC", action="append", default=[], help="To reset or delete: topic, or topic:0,1.")
     add("--all-topics", action="store_true", help="To reset: all topics that the group has offsets in.")
-    add("--to-offset", metavar="OFFSET", type=int, help="Reset to this offset.")
-    add("--shift-by", metavar="N", type=int, help="Reset by so many records, which may be negative.")
+    add("--to-offset", metavar="OFFSET", help="Reset to this offset.")
+    add("--shift-by", metavar="N", help="Reset by so many records, which may be negative.")
     add("--to-datetime", metavar="TIME", help="Reset to a time, such as 2026-11-25T08:00:00.000.")
     add("--by-duration", metavar="DURATION", help="Reset to the time so long ago, such as P1DT2H.")
     add("--from-file", metavar="FILE", help="Reset to the offsets in a file, as --export writes it.")
@@ -104,11 +112,15 @@ def _checked_action(options: argparse.Namespace) -> str:
     if len(chosen) != 1:
         raise UsageError("Command must include exactly one action: --list, --describe, --delete, --reset-offsets.")
     (action,) = chosen
+    if action == "reset_offsets" and not options.execute and not options.dry_run:
+        sys.stderr.write(_WARNING)
     unavailable = [name for name in _UNAVAILABLE.get(action, ()) if is_given(options, name)]
     if unavailable:
         raise UsageError(
             f"Option(s) [{', '.join(unavailable)}] are unavailable given other options on the command line"
         )
+    if action in ("describe", "delete", "reset_offsets") and options.group:
+        check_without(options, "group", ["all-groups"])
     if action == "list":
         check_listing(options)
     elif action == "describe":
@@ -116,8 +128,10 @@ def _checked_action(options: argparse.Namespace) -> str:
     elif action == "delete_offsets":
         if not options.topic or not options.group:
             raise UsageError("Option [delete-offsets] takes the following options: [all-groups], [group]")
-    elif bool(options.group) == options.all_groups:
+    elif not options.group and not options.all_groups:
         raise UsageError(f"Option [{action.replace('_', '-')}] takes one of these options: [all-groups], [group]")
+    if action == "delete" and options.topic:
+        raise UsageError("The consumer does not support topic-specific offset deletion from a consumer group.")
     if action == "reset_offsets":
         _check_reset(options)
     return action
@@ -133,11 +147,12 @@ def _check_description(options: argparse.Namespace) -> None:
 def _check_reset(options: argparse.Namespace) -> None:
     if options.dry_run and options.execute:
         raise UsageError("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
-    if options.from_file is None and bool(options.topic) == options.all_topics:
-        raise UsageError("Option [reset-offsets] takes one of these options: [topic], [all-topics]")
+    if options.from_file is None and not options.topic and not options.all_topics:
+        raise UsageError("One of the reset scopes should be defined: --all-topics, --topic.")
     given = [name for name in _SCENARIOS if is_given(options, name)]
-    if len(given) != 1:
-        raise UsageError(f"Option [reset-offsets] takes exactly one of --{', --'.join(_SCENARIOS)}")
+    if not given:
+        raise UsageError(f"Option '[reset-offsets]' requires one of the following scenarios: [{_SCENARIOS_TEXT}]")
+    check_without(options, given[0], given[1:])
 
 
 def _groups(cluster: AdminCluster, options: argparse.Namespace) -> list[str]:

@@ -15,24 +15,17 @@ from ..groups.reset_plan import new_offsets
 from ..groups.reset_target import ResetTarget
 from .json_input import read_text
 from .reset_moments import moment_before, moment_in
+from .script_parser import number_given
 
 __all__ = ["reset_groups"]
 
 _NUMBERS = re.compile(r"\d{1,9}(,\d{1,9})*")
 _NUMBER = re.compile(r"\d{1,18}")
-_WARNING = (
-    "WARN: No action will be performed as the --execute option is missing.In a future major release, the default "
-    "behavior of this command will be to prompt the user before executing the reset rather than doing a dry run. You "
-    "should add the --dry-run option explicitly if you are scripting this command and want to keep the current default "
-    "behavior without prompting.\n"
-)
 _Offsets = Mapping[TopicPartition, int]
 
 
 def reset_groups(cluster: AdminCluster, options: argparse.Namespace, names: list[str]) -> None:
     """Plan and, with ``--execute``, store. Raises KafkaError, CommandError."""
-    if not options.execute and not options.dry_run:
-        sys.stderr.write(_WARNING)
     given = None if options.from_file is None else _read_offsets(options.from_file, names)
     planned = {name: _reset(cluster, options, name, None if given is None else given[name]) for name in names}
     rows = [(name, at, offset) for name, offsets in planned.items() for at, offset in offsets.items()]
@@ -64,6 +57,10 @@ def _reset(cluster: AdminCluster, options: argparse.Namespace, name: str, given:
     target = _target(cluster, options, places, committed) if given is None else given
     planned, _ = new_offsets(cluster, target, places, committed)
     offsets = {at: offset for at, (offset, _) in sorted(planned.items())}
+    if options.to_datetime is not None or options.by_duration is not None:
+        for at in (at for at, (_, note) in sorted(planned.items()) if note is not None):
+            place = f"Partition {at.partition} from topic {at.topic}"
+            sys.stdout.write(f"\nWarn: {place} is empty. Falling back to latest known offset.\n")
     if options.execute and offsets:
         cluster.commit(name, offsets)
     return offsets
@@ -86,7 +83,9 @@ def _target(
         return ResetTarget(timestamp=moment_in(options.to_datetime))
     if options.by_duration is not None:
         return ResetTarget(timestamp=moment_before(options.by_duration))
-    return ResetTarget(offset=options.to_offset, shift=options.shift_by)
+    if options.shift_by is not None:
+        return ResetTarget(shift=number_given(options, "shift-by"))
+    return ResetTarget(offset=number_given(options, "to-offset"))
 
 
 def _places(cluster: AdminCluster, texts: list[str]) -> list[TopicPartition]:

@@ -6,7 +6,18 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
-__all__ = ["VERSION", "ScriptParser", "UsageError", "check_required", "check_together", "check_without", "is_given"]
+from ...base.command_parser import BAD_INPUT, CommandError
+
+__all__ = [
+    "VERSION",
+    "ScriptParser",
+    "UsageError",
+    "check_required",
+    "check_together",
+    "check_without",
+    "is_given",
+    "number_given",
+]
 
 VERSION = "3.9.1"
 """The version of Apache Kafka whose scripts these are like."""
@@ -73,6 +84,15 @@ def check_without(options: argparse.Namespace, option: str, forbidden: Iterable[
 
 def _given(options: argparse.Namespace, names: Iterable[str]) -> list[str]:
     return [name for name in names if is_given(options, name)]
+
+
+def number_given(options: argparse.Namespace, name: str) -> int:
+    """The value of an option that some of Kafka's scripts read late. Raises CommandError unless it is a number."""
+    text: str = getattr(options, name.replace("-", "_"))
+    try:
+        return int(text)
+    except ValueError:
+        raise CommandError(f"Cannot parse argument '{text}' of option {name}", BAD_INPUT) from None
 
 
 def is_given(options: argparse.Namespace, name: str) -> bool:
