@@ -15,7 +15,7 @@ from ...protocol.messages.metadata import MetadataResponse
 from ...protocol.sentinels import EARLIEST, LATEST
 from ..groups.described_groups import described_by, listed_groups
 from ..groups.partition_offsets import committed_by, offsets_at
-from .rates import GroupLook, Look, view_of
+from .rates import GroupLook, LogsLook, Look, view_of
 from .shapes import TopView
 
 __all__ = ["ProtocolLooks"]
@@ -61,9 +61,7 @@ def _look(cluster: AdminCluster) -> Look:
         brokers={each.node_id: f"{each.host}:{each.port}" for each in metadata.brokers},
         controller=metadata.controller_id if metadata.controller_id >= 0 else None,
         leaders=leaders,
-        starts=starts,
-        ends=ends,
-        sizes=sizes,
+        logs=LogsLook(starts, ends, sizes),
         groups=groups,
         problems=tuple(dict.fromkeys(problems))[:_MOST_PROBLEMS],
     )

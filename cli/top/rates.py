@@ -8,7 +8,7 @@ from ...base.topic_partition import TopicPartition
 from ..groups.group_partitions import lag_of
 from .shapes import BusyBroker, BusyGroup, BusyTopic, TopView
 
-__all__ = ["GroupLook", "Look", "view_of"]
+__all__ = ["GroupLook", "LogsLook", "Look", "view_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,15 @@ class GroupLook:
 
 
 @dataclass(frozen=True, slots=True)
+class LogsLook:
+    """The first offset, the next one, and the bytes of the leader's log, of partitions that were told."""
+
+    starts: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int]
+    sizes: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Look:
     """A cluster at one moment.
 
@@ -28,8 +37,6 @@ class Look:
         at_s: the time of a monotonic clock.
         brokers: the address of each broker.
         leaders: of all partitions; None: there is none.
-        starts, ends: the first offset and the next one, of partitions that were told.
-        sizes: bytes of the leaders' logs that were told.
     """
 
     at_s: float
@@ -37,9 +44,7 @@ class Look:
     brokers: Mapping[int, str]
     controller: int | None
     leaders: Mapping[TopicPartition, int | None]
-    starts: Mapping[TopicPartition, int]
-    ends: Mapping[TopicPartition, int]
-    sizes: Mapping[TopicPartition, int]
+    logs: LogsLook
     groups: Mapping[str, GroupLook]
     problems: tuple[str, ...]
 
@@ -47,8 +52,8 @@ class Look:
 def view_of(first: Look, last: Look) -> TopView:
     """The cluster at the last look, with the rates since the first one."""
     seconds = last.at_s - first.at_s
-    written = _growth(first.ends, last.ends, seconds)
-    grown = _growth(first.sizes, last.sizes, seconds)
+    written = _growth(first.logs.ends, last.logs.ends, seconds)
+    grown = _growth(first.logs.sizes, last.logs.sizes, seconds)
     by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
     by_topic: dict[str, list[TopicPartition]] = defaultdict(list)
     for at, leader in last.leaders.items():
@@ -79,7 +84,7 @@ def view_of(first: Look, last: Look) -> TopView:
                 records_per_s=_sum(written, places),
                 bytes_in_per_s=_sum(grown, places),
                 bytes_out_per_s=None,
-                size_bytes=sum(last.sizes.get(at, 0) for at in places) if last.sizes else None,
+                size_bytes=sum(last.logs.sizes.get(at, 0) for at in places) if last.logs.sizes else None,
             )
             for topic, places in sorted(by_topic.items())
         ),
@@ -90,7 +95,7 @@ def view_of(first: Look, last: Look) -> TopView:
 
 def _group(name: str, group: GroupLook, first: Look, last: Look, seconds: float) -> BusyGroup:
     committed = group.committed or {}
-    lags = [lag_of(offset, last.starts.get(at), last.ends.get(at)) for at, offset in committed.items()]
+    lags = [lag_of(offset, last.logs.starts.get(at), last.logs.ends.get(at)) for at, offset in committed.items()]
     known = [each for each in lags if each is not None]
     before = first.groups.get(name)
     read = None

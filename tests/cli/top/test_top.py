@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.cli.top.drawing import drawn, fitted
 from pybroker.cli.top.keys import ScreenState, keys_in, pressed
-from pybroker.cli.top.rates import GroupLook, Look, view_of
+from pybroker.cli.top.rates import GroupLook, LogsLook, Look, view_of
 from pybroker.cli.top.sections import SECTIONS
 from pybroker.cli.top.shapes import BusyGroup, BusyTopic, TopView
 from pybroker.cli.top.v1_looks import merged
@@ -27,9 +27,7 @@ def look(at_s: float, ends: dict[TopicPartition, int], committed: int | None = N
         brokers={1: "one:9092", 2: "two:9092"},
         controller=2,
         leaders={A: 1, B: 2},
-        starts={A: 0, B: 0},
-        ends=ends,
-        sizes={at: end * 10 for at, end in ends.items()},
+        logs=LogsLook({A: 0, B: 0}, ends, {at: end * 10 for at, end in ends.items()}),
         groups={"g": GroupLook("Stable", 1, {A: 5 if committed is None else committed})},
         problems=(),
     )
