@@ -143,6 +143,8 @@ class Connection:
                 made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.receive_buffer_bytes)
             if context is not None:
                 made = context.wrap_socket(made, server_hostname=host)
+        except UnicodeError as error:  # no host has such a name: a label of it is too long, or a character is forbidden
+            raise ConnectionError(f"no connection to {self.address}: {error}") from error
         except OSError as error:
             raise _failure(f"no connection to {self.address}", error) from error
         made.settimeout(settings.request_timeout_ms / 1000)

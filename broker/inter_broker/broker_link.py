@@ -173,7 +173,7 @@ class BrokerLink:
             raise ConnectionError(f"no connection to {address} within {self._connect_timeout_ms} ms") from error
         except ConnectionError:
             raise
-        except OSError as error:  # for example an unknown host name, or no route
+        except (OSError, UnicodeError) as error:  # for example an unknown or an impossible host name, or no route
             raise ConnectionError(f"no connection to {address}: {error}") from error
 
     def _connected(self, connecting: "asyncio.Task[_Connection]") -> None:

@@ -162,7 +162,7 @@ async def _connect(
         raise TlsError(f"no connection to {address}: {error}") from None
     except ConnectionError:
         raise
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # UnicodeError: no host can have such a name
         raise ConnectionError(f"no connection to {address}: {error}") from None
 
 
