@@ -50,14 +50,14 @@ class Output:
     def lines(self, rows: Sequence[Any], line: Callable[[Any], str], name: Callable[[Any], str]) -> None:
         """Print rows, which are views, for people as a line each without titles."""
         if self.is_for_people:
-            self._write_lines(printable(line(row)) for row in rows)
+            self._write_lines(line(row) for row in rows)
         else:
             self._write_data(rows, name)
 
     def documents(
         self, views: Sequence[Any], lines: Callable[[Any], Iterable[str]], name: Callable[[Any], str]
     ) -> None:
-        """Print views one after another. ``lines``: the text for people of a view; its lines must be printable."""
+        """Print views one after another. ``lines``: the text for people of a view."""
         if not self.is_for_people:
             self._write_data(views, name)
             return
@@ -86,14 +86,15 @@ class Output:
 
     def _write_data(self, views: Sequence[Any], name: Callable[[Any], str]) -> None:
         if self.form == "json":
-            self._write_lines([json.dumps(json.loads(to_json(views)), indent=2)])
+            self._write_lines(json.dumps(json.loads(to_json(views)), indent=2).splitlines())
         elif self.form == "jsonl":
             self._write_lines(to_json(view).decode() for view in views)
         else:
-            self._write_lines(printable(name(view)) for view in views)
+            self._write_lines(name(view) for view in views)
 
     def _write_lines(self, lines: Iterable[str]) -> None:
-        self._stdout.write("".join(f"{line}\n" for line in lines))
+        """Here all characters of clusters are made printable, so that no verb can forget it."""
+        self._stdout.write("".join(f"{printable(line)}\n" for line in lines))
 
 
 def discard_output() -> None:
