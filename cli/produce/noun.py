@@ -56,7 +56,7 @@ def _arguments(parser: CommandParser) -> None:
     add("--batch", metavar="BYTES", type=_positive, default=_BATCH_BYTES, help="size of a batch (%(default)s)")
     add("--rate", metavar="N", type=_positive, help="at most so many records a second")
     add("--tombstone", action="store_true", help="write records without a value; each line is a key, or --key is one")
-    add("--transactional-id", metavar="ID", help="write all records in one transaction")
+    add("--transactional-id", "--txn-id", metavar="ID", help="write all records in one transaction")
     add("-v", "--verbose", action="store_true", help="print the offsets of what is written")
 
 

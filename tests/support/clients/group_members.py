@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from kafka import KafkaConsumer
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from pybroker.base.topic_partition import TopicPartition as At
@@ -152,6 +152,9 @@ def _kafka_python_assignor(name: str) -> type:
     return assignors[name]
 
 
+_IN_A_REBALANCE = (KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS, KafkaError._NO_OFFSET)
+
+
 class ConfluentMember(_ThreadMember):
     def consume(self) -> None:
         consumer = Consumer(
@@ -180,8 +183,17 @@ class ConfluentMember(_ThreadMember):
                 assert partition is not None
                 assert offset is not None
                 self.note_read([(partition, offset)])
-                consumer.commit(message=message, asynchronous=False)
+                self._commit(consumer)
         consumer.close()
+
+    def _commit(self, consumer: Consumer) -> None:
+        try:
+            consumer.commit(asynchronous=False)
+        except KafkaException as failure:
+            # A cooperative member reads on while the group rebalances. It commits with the next record.
+            is_cooperative = self.membership.assignor == "cooperative-sticky"
+            if not is_cooperative or failure.args[0].code() not in _IN_A_REBALANCE:
+                raise
 
 
 class PybrokerMember(_ThreadMember):
