@@ -64,6 +64,8 @@ class LogFiles:
         self.are_epochs_written = True
         """False when the leader epochs have changed and their file has not: the disk was full, or the log was just
         loaded. The next operation on epochs writes the file."""
+        self.epochs_in_file: tuple[EpochEntry, ...] | None = None
+        """What the file of the leader epochs has; None when that is not known."""
         self._unwritten: list[Segment] = []
         self._unfinished_swaps: list[Segment] = []
         """Compacted segments still under their `.swap` names, because the disk was full at the last rename."""
@@ -268,10 +270,15 @@ class LogFiles:
 
     # --- the directory's own files ------------------------------------------------------------------------------
 
-    def write_epochs(self, entries: Sequence[EpochEntry]) -> None:
-        path = os.path.join(self.directory, LEADER_EPOCH_FILE)
-        self.are_epochs_written = False
-        self.attempt("cannot write the leader epochs", lambda: checkpoint_file.write_epochs(self.files, path, entries))
+    def write_epochs(self, entries: tuple[EpochEntry, ...]) -> None:
+        """Write the file of the leader epochs, which takes two syncs, unless it has these."""
+        if entries != self.epochs_in_file:
+            path = os.path.join(self.directory, LEADER_EPOCH_FILE)
+            self.are_epochs_written, self.epochs_in_file = False, None
+            self.attempt(
+                "cannot write the leader epochs", lambda: checkpoint_file.write_epochs(self.files, path, entries)
+            )
+            self.epochs_in_file = entries
         self.are_epochs_written = True
 
     def write_topic_id(self, topic_id: uuid.UUID) -> None:

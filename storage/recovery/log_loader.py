@@ -137,7 +137,10 @@ class _Loader:
         epochs_before = self.epochs.entries
         snapshots = ProducerSnapshots(self.files, self.directory, _offsets(entries, SNAPSHOT_SUFFIX))
         self._open_segments(entries, snapshots)
-        state = self._recover_unflushed(snapshots) if start.needs_recovery else None
+        state = None
+        if start.needs_recovery:
+            is_blank = bool(self.segments) and self._is_blank(self.segments[0].base_offset, entries)
+            state = self._producers_of_none(snapshots) if is_blank else self._recover_unflushed(snapshots)
         self._drop_what_ends_before_the_start(snapshots)
         if not self.segments:
             base_offset = start.log_start_offset
@@ -158,7 +161,9 @@ class _Loader:
         # Not written here: that would be two syncs for each log of a start. The next start would drop the same entries
         # again, and the next epoch or append writes them with its own.
         log_files.are_epochs_written = self.epochs.entries == epochs_before
-        if (are_incomplete or not epochs_before) and not log_files.are_epochs_written:  # finding them takes a long walk
+        log_files.epochs_in_file = epochs_before
+        is_walk = are_incomplete and any(segment.size_bytes for segment in self.segments)
+        if (is_walk or not epochs_before) and not log_files.are_epochs_written:  # finding them takes a long walk
             with suppress(NoSpaceError):
                 log_files.write_epochs(self.epochs.entries)
         log_files.note_unwritten_indexes(self.segments)
@@ -260,6 +265,10 @@ class _Loader:
                 created_ms=self.now_ms,
                 has_transaction_index=file_name(base_offset, TRANSACTION_INDEX_SUFFIX) in entries,
             )
+            if self._is_blank(base_offset, entries):
+                segment.activate_empty(now_ms=self.now_ms)
+                self.segments.append(segment)
+                continue
             if number >= unflushed:
                 # Recovered below, in order: its producers come from the segments before it, which may be damaged too.
                 self.segments.append(segment)
@@ -278,6 +287,14 @@ class _Loader:
                 )
                 self._reindex(segment, snapshots)
             self.segments.append(segment)
+
+    def _is_blank(self, base_offset: int, entries: dict[str, Entry]) -> bool:
+        """Whether the log has no record, no producer and one segment, whose indexes are empty: there is nothing to
+        check or recover."""
+        if self.start.recovery_point > base_offset:
+            return False
+        sizes = {name: entry.size_bytes for name, entry in entries.items() if _has_offset(name)}
+        return sizes == {file_name(base_offset, suffix): 0 for suffix in (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX)}
 
     def _index_fault(self, segment: Segment, entries: dict[str, Entry]) -> str | None:
         """Why the segment's indexes cannot be used, or None."""
@@ -315,6 +332,13 @@ class _Loader:
             self._drop(recovered.dropped, snapshots, recovered.why)
             self.files.sync_directory(self.directory)
         return recovered.state
+
+    def _producers_of_none(self, snapshots: ProducerSnapshots) -> ProducerState:
+        """The producers of a log without records."""
+        snapshots.last_offset = self.start.log_start_offset
+        state = new_producer_state(self.topic_partition, self.config)
+        state.end_offset = self.segments[0].base_offset
+        return state
 
     def _reindex(self, segment: Segment, snapshots: ProducerSnapshots) -> None:
         """Rebuild the indexes of a segment that was flushed, given the segments before it."""

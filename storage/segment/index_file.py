@@ -87,6 +87,11 @@ class IndexFile:
             self._set_entries(entries)
             self._written = len(entries)
 
+    def activate_empty(self) -> None:
+        """Do `activate` for a file that is known to be empty, without opening it."""
+        self._set_entries([])
+        self._written = 0
+
     def deactivate(self) -> None:
         """Write pending entries, truncate the file to its entries, and answer look-ups from the file from now on."""
         if self._keys is not None:

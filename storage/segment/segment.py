@@ -211,6 +211,12 @@ class Segment:
         if self.size_bytes == 0:
             self.created_ms = now_ms
 
+    def activate_empty(self, *, now_ms: int) -> None:
+        """Do `activate` for a segment whose files are known to be empty, without opening them."""
+        self.offset_index.activate_empty()
+        self.time_index.activate_empty()
+        self.activate(now_ms=now_ms)
+
     def _close_time_index(self) -> None:
         max_timestamp = self.max_timestamp
         if max_timestamp.timestamp > self.time_index.last().timestamp:
@@ -266,7 +272,9 @@ class Segment:
         return self._files.modified_ms(self.log_ref.path)
 
     def spans(self, position: int, end_position: int, *, cached_only: bool = False) -> Iterator[BatchSpan]:
-        """Yield the batches from `position`, where a batch begins."""
+        """Yield the batches from `position`, where a batch begins. The file is not opened for none."""
+        if position >= end_position:
+            return iter(())
         return scan_spans(self.log_ref.file(), position, end_position, cached_only=cached_only)
 
     def locate(self, offset: int, end_position: int, *, cached_only: bool = False) -> tuple[int, int] | None:

@@ -50,6 +50,38 @@ def test_kill_loses_no_acknowledged_record(tmp_path: Path) -> None:
     ]
 
 
+def test_log_without_records_starts_after_a_kill_without_a_sync(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(tmp_path / "live")
+    log.assign_epoch_start(3)
+    start = crash_copy(log, tmp_path / "crashed")
+    synced: list[object] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    started = open_log(tmp_path / "crashed", start=start)
+    assert list(started.leader_epochs.entries) == [], "the epoch began at the log's end, and no record confirms it"
+    started.assign_epoch_start(3)
+    assert synced == []
+    append_as_leader(started, batch_of("value"), 3, NOW_MS)
+    assert (started.leader_epochs.entries, started.log_end_offset) == (((3, 0),), 1)
+    started.assign_epoch_start(4)
+    assert synced, "a new epoch is synced"
+    again = open_log(tmp_path / "crashed", start=start)
+    assert (again.leader_epochs.entries, records_from(again)) == (((3, 0),), records_from(started))
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex"])
+def test_log_without_records_is_recovered_when_another_file_has_bytes(suffix: str, tmp_path: Path) -> None:
+    start = crash_copy(open_log(tmp_path / "live"), tmp_path / "crashed")
+    file = tmp_path / "crashed" / str(TP) / file_name(0, suffix)
+    file.write_bytes(bytes(24))
+    started = open_log(tmp_path / "crashed", start=start)
+    append_as_leader(started, batch_of("value"), 0, NOW_MS)
+    assert not file.exists() or file.stat().st_size == 0
+    assert (len(started.segments[0].offset_index), started.producer_state.producers) == (0, {})
+
+
 @pytest.mark.parametrize("cut", [1, 11, 12, 30, 60, 61, 80])
 def test_incomplete_last_batch_is_cut_off_and_logged(
     cut: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
