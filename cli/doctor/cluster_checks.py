@@ -1,6 +1,6 @@
 """Checks of a cluster that answers: controller, partitions, disks, transactions, offsets. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ...base.kafka_names import INTERNAL_TOPICS
 from ...protocol.messages.metadata import MetadataResponsePartition
@@ -64,7 +64,7 @@ def partitions_have_min_isr(facts: Facts) -> Judgement:
     if isinstance(facts.min_isr, Unknown):
         return skipped(facts.min_isr)
     least = facts.min_isr
-    wrong = _partitions(facts, lambda topic, each: 0 < len(each.isr_nodes) < least.get(topic, 1))
+    wrong = _partitions(facts, lambda topic, each: 0 < len(each.isr_nodes) < _needed(least, topic, each))
     if not wrong:
         return ok("no write with acks=all is refused for it")
     text = f"{_counted_partitions(wrong)} under min.insync.replicas: {listed_names(wrong)}"
@@ -99,7 +99,7 @@ def partitions_have_spare_replicas(facts: Facts) -> Judgement:
         return skipped(facts.min_isr)
     least = facts.min_isr
     wrong = _partitions(
-        facts, lambda topic, each: len(each.replica_nodes) > 1 and len(each.isr_nodes) == least.get(topic, 1)
+        facts, lambda topic, each: len(each.replica_nodes) > 1 and len(each.isr_nodes) == _needed(least, topic, each)
     )
     if not wrong:
         return ok("no replicated partition is at its min.insync.replicas")
@@ -198,6 +198,11 @@ def _partitions(facts: Facts, wanted: Callable[[str, MetadataResponsePartition],
         for each in sorted(topic.partitions, key=lambda each: each.partition_index)
         if wanted(topic.name or "", each)
     ]
+
+
+def _needed(min_isr: Mapping[str, int], topic: str, partition: MetadataResponsePartition) -> int:
+    """The replicas in sync that writes with acks=all need: since Kafka 3.7 no more than there are."""
+    return min(min_isr.get(topic, 1), len(partition.replica_nodes))
 
 
 def _counted_partitions(names: list[str]) -> str:

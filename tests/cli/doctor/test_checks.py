@@ -136,6 +136,7 @@ def test_good_facts_pass_all_checks() -> None:
         (replace(GOOD, metadata=metadata(isr=(1,))), {"D12": "FAIL", "D13": "warn"}),
         (replace(GOOD, metadata=metadata(isr=(1, 2))), {"D13": "warn", "D14": "warn"}),
         (replace(GOOD, min_isr={"orders": 3}), {"D14": "warn"}),
+        (replace(GOOD, min_isr={"orders": 4}), {"D14": "warn"}),
         (replace(GOOD, min_isr={"orders": 1}), {"D15": "warn"}),
         (replace(GOOD, metadata=metadata(internal=1)), {"D16": "warn"}),
         (replace(GOOD, directories=(directory(error="I/O error"),)), {"D17": "FAIL"}),
