@@ -56,7 +56,7 @@ class FullDisk:
         return partition.leader, tuple(sorted(partition.isr))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 @pytest.mark.parametrize("full", REPLICAS)
 def test_partition_takes_records_within_two_seconds_after_a_disk_is_full(full: int, seed: int) -> None:
     world = FullDisk(seed)
