@@ -18,6 +18,7 @@ class SilentBroker:
 
     def __init__(self) -> None:
         self._writers: list[asyncio.StreamWriter] = []
+        self._has_left = False
 
     async def join(self, zookeeper: ModelZooKeeper) -> None:
         self._server = await asyncio.start_server(self._take, "127.0.0.1", 0)
@@ -27,12 +28,16 @@ class SilentBroker:
         await BrokerRegistration(ClusterTree(self._store)).register(info, 0)
 
     async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._has_left:  # the connection was accepted while the broker left
+            writer.close()
+            return
         self._writers.append(writer)
         with suppress(ConnectionError):
             while await reader.read(1 << 16):
                 pass
 
     async def leave(self) -> None:
+        self._has_left = True
         self._server.close()
         for writer in self._writers:
             writer.close()
