@@ -42,8 +42,10 @@ class RuleFilter(NamedTuple):
     permission: AclPermission = AclPermission.ANY
 
 
-def bindings_of(cluster: AdminCluster, filters: Iterable[RuleFilter]) -> list[AclBinding]:
-    """The rules that at least one filter matches, sorted. Raises KafkaError."""
+def bindings_of(
+    cluster: AdminCluster, filters: Iterable[RuleFilter], failure: str = "rules cannot be listed: "
+) -> list[AclBinding]:
+    """The rules that at least one filter matches, sorted. Raises KafkaError, whose text begins with `failure`."""
     found: set[AclBinding] = set()
     for each in filters:
         request = DescribeAclsRequest(
@@ -58,7 +60,7 @@ def bindings_of(cluster: AdminCluster, filters: Iterable[RuleFilter]) -> list[Ac
         response = cluster.ask_any(request)
         if response.error_code:
             said = response.error_message or error_for(response.error_code)
-            raise error_for(response.error_code, f"rules cannot be listed: {said}")
+            raise error_for(response.error_code, f"{failure}{said}")
         for resource in response.resources:
             pattern = ResourcePattern(
                 AclResourceType.of_code(resource.resource_type),

@@ -5,13 +5,14 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ...base.acls import AclEntry, AclOperation, AclPermission, PatternType, ResourcePattern
+from ...base.acls import AclBinding, AclEntry, AclOperation, AclPermission, PatternType, ResourcePattern
 from ...client.admin_cluster import AdminCluster
+from ...protocol.errors import KafkaError, error_for
 from ...protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from ...protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from ..acls.rules import RuleFilter, bindings_of
 from .acl_options import EntriesOfResources, entries_of_resources, pattern_type_of, principal_of, resources_of
-from .kafka_errors import check_code
+from .kafka_errors import check_code, in_java_words
 from .script_cluster import CLUSTER_ERRORS, script_cluster
 from .script_parser import ScriptParser, UsageError, check_without
 
@@ -182,13 +183,20 @@ def _is_confirmed(question: str) -> bool:
 def _list(cluster: AdminCluster, options: argparse.Namespace, _: EntriesOfResources) -> None:
     filters = [RuleFilter(*resource) for resource in resources_of(options)] or [RuleFilter()]
     found: dict[ResourcePattern, list[AclEntry]] = {}
-    for pattern, entry in bindings_of(cluster, filters):
+    for pattern, entry in _bindings(cluster, filters):
         found.setdefault(pattern, []).append(entry)
     if not options.principal:
         _print(found)
     for principal in dict.fromkeys(map(principal_of, options.principal)):
         sys.stdout.write(f"ACLs for principal `{principal}`\n")
         _print({pattern: [each for each in some if each.principal == principal] for pattern, some in found.items()})
+
+
+def _bindings(cluster: AdminCluster, filters: Iterable[RuleFilter]) -> list[AclBinding]:
+    try:
+        return bindings_of(cluster, filters, failure="")
+    except KafkaError as error:
+        raise error_for(error.code, in_java_words(error.code, error.message)) from None
 
 
 def _print(found: Mapping[ResourcePattern, Sequence[AclEntry]]) -> None:
