@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ...base.acls import AclBinding, AclEntry, AclOperation, AclPermission, PatternType, ResourcePattern
+from ...base.printable import printable
 from ...client.admin_cluster import AdminCluster
 from ...protocol.errors import KafkaError, error_for
 from ...protocol.messages.create_acls import AclCreation, CreateAclsRequest
@@ -207,12 +208,12 @@ def _print(found: Mapping[ResourcePattern, Sequence[AclEntry]]) -> None:
 
 def _text(resource: ResourcePattern) -> str:
     kind, name, pattern_type = resource
-    return f"ResourcePattern(resourceType={kind.name}, name={name}, patternType={pattern_type.name})"
+    return f"ResourcePattern(resourceType={kind.name}, name={printable(name)}, patternType={pattern_type.name})"
 
 
 def _lines(entries: Iterable[AclEntry]) -> str:
     return "\n".join(
-        f"\t(principal={entry.principal}, host={entry.host}, operation={entry.operation.name}, "
+        f"\t(principal={printable(entry.principal)}, host={printable(entry.host)}, operation={entry.operation.name}, "
         f"permissionType={entry.permission.name})"
         for entry in entries
     )

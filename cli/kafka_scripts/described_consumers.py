@@ -2,6 +2,7 @@
 
 import sys
 
+from ...base.printable import printable
 from ...client.admin_cluster import AdminCluster
 from ..groups.described_groups import DEAD, DescribedGroup, described_group
 from ..groups.group_partitions import group_partitions
@@ -79,4 +80,4 @@ def _row(each: GroupPartition) -> tuple[str, ...]:
 
 
 def _cell(value: int | str | None) -> str:
-    return "-" if value is None else str(value)
+    return "-" if value is None else printable(str(value))

@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from ...base.printable import printable
 from ...client.admin_cluster import AdminCluster
 from ..groups.described_groups import listed_groups
 from ..groups.shapes import GroupListed
@@ -41,11 +42,13 @@ def list_groups(cluster: AdminCluster, options: argparse.Namespace) -> None:
         if (not states or (each.state or "").lower() in states) and (not types or (each.group_type or "") in types)
     ]
     if options.state is None and options.type is None:
-        sys.stdout.write("".join(f"{each.group}\n" for each in groups))
+        sys.stdout.write("".join(f"{printable(each.group)}\n" for each in groups))
         return
     width = max([_LEAST_WIDTH, *(len(each.group) for each in groups)])
     rows = [("GROUP", "TYPE", "STATE")]
-    rows += [(each.group, (each.group_type or "Unknown").capitalize(), each.state or "Unknown") for each in groups]
+    rows += [
+        (printable(each.group), (each.group_type or "Unknown").capitalize(), each.state or "Unknown") for each in groups
+    ]
     for group, kind, state in rows:
         cells = [f"{group:<{width}}"]
         cells += [f"{kind:<20}"] if options.type is not None else []

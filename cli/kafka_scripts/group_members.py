@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable
 
+from ...base.printable import printable
 from ...client.admin_cluster import AdminCluster
 from ..groups.described_groups import DEAD, described_group
 from ..groups.partition_offsets import committed_offsets
@@ -36,7 +37,8 @@ def describe_members(cluster: AdminCluster, name: str, *, is_verbose: bool) -> N
 def _row(group: str, member: GroupMember) -> tuple[str, ...]:
     count = sum(len(part.partitions) for part in member.assignment or ())
     host = f"/{member.host.removeprefix('/')}"
-    return (group, member.member_id, member.instance_id or "", host, member.client_id, str(count))
+    cells = (group, member.member_id, member.instance_id or "", host, member.client_id, str(count))
+    return tuple(map(printable, cells))
 
 
 def _partitions(member: GroupMember) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from ...base.command_parser import BAD_INPUT, CommandError
+from ...base.printable import printable
 from ...client.admin_cluster import AdminCluster
 from ...protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -64,7 +65,9 @@ def describe_quotas(cluster: AdminCluster, entities: Sequence[Entity]) -> None:
         name = entities[0].name
         for user in found_users(cluster, None if name is None else [name]):
             credentials = ", ".join(f"{each.mechanism}=iterations={each.iterations}" for each in user.credentials)
-            sys.stdout.write(f"SCRAM credential configs for user-principal '{user.user}' are {credentials}\n")
+            sys.stdout.write(
+                f"SCRAM credential configs for user-principal '{printable(user.user)}' are {credentials}\n"
+            )
 
 
 def alter_quotas(
@@ -177,7 +180,7 @@ def _number(name: str, text: str) -> float:
 
 def _entity_text(parts: _Parts) -> str:
     return ", ".join(
-        f"the default {title}" if parts[kind] is None else f"{title} '{parts[kind]}'"
+        f"the default {title}" if (name := parts[kind]) is None else f"{title} '{printable(name)}'"
         for kind, title in _TITLES.items()
         if kind in parts
     )

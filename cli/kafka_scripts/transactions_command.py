@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from ...base.printable import printable
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import TRANSACTION, AdminCluster
 from ...client.connection import Connection
@@ -285,8 +286,9 @@ def _failed(what: str, error: KafkaError) -> _FailedError:
 
 def _print(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table: each cell as wide as its column, a tab behind each."""
-    widths = [max(len(row[column]) for row in (titles, *rows)) for column in range(len(titles))]
-    for row in (titles, *rows):
+    table: list[Sequence[str]] = [titles, *([printable(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[column]) for row in table) for column in range(len(titles))]
+    for row in table:
         sys.stdout.write("".join(f"{cell:<{width}}\t" for cell, width in zip(row, widths, strict=True)) + "\n")
 
 
