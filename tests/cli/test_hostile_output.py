@@ -21,7 +21,7 @@ HOSTILE += "\x1b]0;owned\x07" + "w" * (249 - len(HOSTILE) - 10)
 INVALID_REQUEST = 42
 RUNS = {noun_name: noun.load() for noun_name, noun in NOUNS.items()}
 VERBS = [(noun, verb) for noun in RUNS.values() for verb in noun.verbs]
-# What stands for an argument that a verb needs, by the word with which its help names it.
+# The values of arguments that verbs need, by the word with which their help names it.
 VALUES = {
     "BROKER": "0",
     "FILE": "{file}",
