@@ -7,7 +7,7 @@ __all__ = ["trend_of"]
 
 
 def trend_of(history: CommitHistory) -> Trend:
-    """What the commits alone tell; there is at least one. The result is kept in the history until its next commit."""
+    """The conclusion from the commits; there is at least one. The history keeps the result until its next commit."""
     found = history.trend
     if found is None:
         times_ms, offsets, ends = history.columns()

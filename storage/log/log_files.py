@@ -65,7 +65,7 @@ class LogFiles:
         """False when the leader epochs have changed and their file has not: the disk was full, or the log was just
         loaded. The next operation on epochs writes the file."""
         self.epochs_in_file: tuple[EpochEntry, ...] | None = None
-        """What the file of the leader epochs has; None when that is not known."""
+        """The entries in the file of the leader epochs; None when they are not known."""
         self._unwritten: list[Segment] = []
         self._unfinished_swaps: list[Segment] = []
         """Compacted segments still under their `.swap` names, because the disk was full at the last rename."""

@@ -25,7 +25,7 @@ _MIN_DISTANCE_MS = 1_000
 _HISTORY_BYTES = 500
 
 Trend = tuple[Any, float | None, float, float]
-"""What the reader concluded from the commits: its verdict, and by how many records a second the lag becomes less.
+"""The reader's conclusion from the commits: its verdict, and by how many records a second the lag becomes less.
 
 Then, in seconds, the time of the last commit, and the time between the oldest commit that is kept and the last one."""
 
