@@ -247,7 +247,7 @@ LONG_FILES: dict[str, tuple[int | None, str]] = {
     "tests/interop/side_by_side/fetch_scenarios.py": (554, "a list of requests, each sent to Kafka and to pybroker"),
     "tests/interop/side_by_side/group_scenarios.py": (554, "a list of requests, each sent to Kafka and to pybroker"),
     "tests/interop/side_by_side/produce_scenarios.py": (532, "a list of requests, each sent to Kafka and to pybroker"),
-    "tests/interop/test_configs.py": (594, "settings changed and described by three kinds of clients"),
+    "tests/interop/test_configs.py": (592, "settings changed and described by three kinds of clients"),
     "tests/replication/test_fetcher.py": (541, "followers over real logs, after each kind of failure"),
     "tests/replication/test_purgatory.py": (611, "each way in which a parked request ends"),
     "tests/replication/test_state_changes.py": (527, "LeaderAndIsr and StopReplica on one broker"),
