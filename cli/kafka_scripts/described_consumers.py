@@ -74,7 +74,10 @@ def tell_state(group: DescribedGroup, *, is_there: bool) -> bool:
 
 
 def _row(each: GroupPartition) -> tuple[str, ...]:
-    numbers = (each.committed, each.end_offset, each.lag)
+    lag = None  # Kafka's script also counts deleted records
+    if each.committed is not None and each.end_offset is not None:
+        lag = each.end_offset - each.committed
+    numbers = (each.committed, each.end_offset, lag)
     reader = (each.member_id, None if each.host is None else f"/{each.host.removeprefix('/')}", each.client_id)
     return (each.group, each.topic, str(each.partition), *map(_cell, numbers), *map(_cell, reader))
 

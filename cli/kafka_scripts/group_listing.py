@@ -13,7 +13,7 @@ __all__ = ["check_listing", "consumer_groups", "list_groups"]
 
 _STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty", "Assigning", "Reconciling")
 _TYPES = ("Consumer", "Classic")
-_LEAST_WIDTH = 25
+_LEAST_WIDTH, _GAP = 15, 10
 
 
 def check_listing(options: argparse.Namespace) -> None:
@@ -44,7 +44,7 @@ def list_groups(cluster: AdminCluster, options: argparse.Namespace) -> None:
     if options.state is None and options.type is None:
         sys.stdout.write("".join(f"{printable(each.group)}\n" for each in groups))
         return
-    width = max([_LEAST_WIDTH, *(len(each.group) for each in groups)])
+    width = max([_LEAST_WIDTH, *(len(each.group) for each in groups)]) + _GAP
     rows = [("GROUP", "TYPE", "STATE")]
     rows += [
         (printable(each.group), (each.group_type or "Unknown").capitalize(), each.state or "Unknown") for each in groups
