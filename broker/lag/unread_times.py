@@ -127,8 +127,8 @@ class UnreadTimes:
         if found is None:
             written = -end
         else:
-            written, may_change = found
-            if may_change:
+            written = found.written_ms
+            if found.may_change:
                 return written
         self._remember(topic_partition, view.segments, offset, written)
         return written

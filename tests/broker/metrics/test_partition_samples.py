@@ -39,7 +39,7 @@ def cluster(tmp_path: Path) -> Iterator[Callable[..., ReplicaCluster]]:
 
 
 async def scraped(broker: ReplicaBroker, later_s: float = 0.0) -> ScrapedSamples:
-    """What a scrape gives, so many seconds from now."""
+    """Scrape the series of a broker, so many seconds from now."""
     now_s = asyncio.get_running_loop().time() + later_s
     registry = Registry()
     PartitionSamples(registry, broker.partitions, {TOPIC: 5}.get, "the cluster")
