@@ -266,7 +266,9 @@ class _Loader:
                 has_transaction_index=file_name(base_offset, TRANSACTION_INDEX_SUFFIX) in entries,
             )
             if self._is_blank(base_offset, entries):
-                segment.activate_empty(now_ms=self.now_ms)
+                segment.offset_index.activate_empty()
+                segment.time_index.activate_empty()
+                segment.activate(now_ms=self.now_ms)
                 self.segments.append(segment)
                 continue
             if number >= unflushed:

@@ -211,19 +211,11 @@ class Segment:
         if self.size_bytes == 0:
             self.created_ms = now_ms
 
-    def activate_empty(self, *, now_ms: int) -> None:
-        """Do `activate` for a segment whose files are known to be empty, without opening them."""
-        self.offset_index.activate_empty()
-        self.time_index.activate_empty()
-        self.activate(now_ms=now_ms)
-
     def _close_time_index(self) -> None:
         max_timestamp = self.max_timestamp
         if max_timestamp.timestamp > self.time_index.last().timestamp:
             self.time_index.activate()
             self.time_index.maybe_append(*max_timestamp)
-
-    # --- looking up ---------------------------------------------------------------------------------------------
 
     @property
     def max_timestamp(self) -> TimestampOffset:
