@@ -1,6 +1,7 @@
 """The argument parser and the error that all commands share, and their exit codes."""
 
 import argparse
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from typing import NoReturn
@@ -8,6 +9,8 @@ from typing import NoReturn
 __all__ = ["BAD_INPUT", "FAILED", "CommandError", "CommandParser", "named_values", "parser_of"]
 
 FAILED, BAD_INPUT = 1, 2
+_NO_NUMBER = re.compile(r"invalid (\w+) value: (.*)", re.DOTALL)
+"""The words of argparse for a text that the function in ``type`` takes for no number; they name the function."""
 
 
 class CommandError(Exception):
@@ -52,7 +55,16 @@ class CommandParser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
+        message = _NO_NUMBER.sub(_needs_number, message)
         raise CommandError(f"{message} (see {self.prog} --help)", BAD_INPUT)
+
+
+def _needs_number(found: re.Match[str]) -> str:
+    try:
+        is_whole = found[1] == "int" or float(found[2].strip("'")) is not None
+    except ValueError:
+        is_whole = False
+    return f"must be a {'whole ' if is_whole else ''}number, not {found[2]}"
 
 
 def parser_of(command: Callable[[Sequence[str]], object], arguments: Sequence[str]) -> CommandParser | None:

@@ -54,7 +54,7 @@ def test_settings_of_other_clients_are_passed_over(tmp_path: Path) -> None:
         (["--command-config", "/none"], "/none: cannot be read"),
         (["--profile", "prod"], "--profile prod: there is no file"),
         (["--timeout", "0"], "must be above 0"),
-        (["--timeout", "soon"], "invalid _seconds value"),
+        (["--timeout", "soon"], "must be a number, not 'soon'"),
         (["-X", "security.protocol=TLS"], "must be one of PLAINTEXT"),
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import base64
-import binascii
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -156,5 +155,5 @@ def _time_ms(text: str) -> int:
 def _base64(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
-    except binascii.Error:
+    except ValueError:
         raise argparse.ArgumentTypeError(f"{text} must be base64") from None
