@@ -8,8 +8,8 @@ from textwrap import wrap
 from ..base.command_parser import BAD_INPUT, CommandError, CommandParser
 from ..client.admin_cluster import AdminCluster
 from .connecting.connection_options import add_connection_options, client_settings
-from .exit_codes import DONE, EXIT_CODES, INTERRUPTED, refusal
-from .output.output import FORMS, Output, discard_output
+from .exit_codes import DONE, EXIT_CODES, refusal
+from .output.output import FORMS, Output
 from .suggestions import did_you_mean
 from .verb import Call, Noun, Program, Verb
 
@@ -35,12 +35,6 @@ def run_noun(noun: Noun, arguments: Sequence[str]) -> int:
     try:
         with AdminCluster(settings, round(options.timeout * 1000)) as cluster:
             code = verb.run(Call(cluster, options, output))
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader of the output, such as ``| head``, has seen enough
-        discard_output()
-        return DONE
-    except KeyboardInterrupt:
-        return INTERRUPTED
     except Exception as error:
         refused = refusal(error)
         if refused is None:

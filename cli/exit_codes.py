@@ -12,7 +12,6 @@ __all__ = [
     "DONE",
     "EXIT_CODES",
     "FAILED",
-    "INTERRUPTED",
     "NOT_ALLOWED",
     "NOT_THERE",
     "TIMED_OUT",
@@ -26,8 +25,6 @@ NOT_ALLOWED = 4
 TIMED_OUT = 5
 UNHEALTHY = 10
 """The cluster is unhealthy, or a lag is above its bound."""
-INTERRUPTED = 130
-"""By Ctrl-C; the code that shells give to a process ended by SIGINT."""
 
 EXIT_CODES = {
     DONE: "done",
@@ -37,7 +34,8 @@ EXIT_CODES = {
     NOT_ALLOWED: "not allowed",
     TIMED_OUT: "timed out",
     UNHEALTHY: "unhealthy, or above a bound that was given",
-    INTERRUPTED: "Ctrl-C",
+    130: "Ctrl-C",
+    143: "SIGTERM",
 }
 
 _MISSING = {

@@ -1,4 +1,4 @@
-"""Lets a command that was interrupted by Ctrl-C finish the step it is in."""
+"""Lets a command that is to end, by Ctrl-C or SIGTERM, finish the step it is in."""
 
 from __future__ import annotations
 
@@ -9,41 +9,66 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Self
 
-__all__ = ["GentleInterrupt"]
+__all__ = ["GentleInterrupt", "TerminatedError", "ended_by_sigterm"]
+
+
+class TerminatedError(KeyboardInterrupt):
+    """SIGTERM came, which ends a command as Ctrl-C does."""
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Within it SIGTERM raises TerminatedError, so that a member leaves its group and a transaction is aborted.
+
+    In a thread that is not the main one it changes nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _raise)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class GentleInterrupt:
-    """Within it, the first Ctrl-C raises KeyboardInterrupt only in `waiting`; a second one raises it anywhere.
+    """Within it a first Ctrl-C or SIGTERM raises KeyboardInterrupt only in `waiting`, a second one anywhere.
 
     In a thread that is not the main one it changes nothing.
     """
 
     def __init__(self) -> None:
-        self._is_asked = False
+        self._asked: int | None = None
         self._waits = False
-        self._before: signal._HANDLER = None
+        self._before: dict[int, signal._HANDLER] = {}
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._asked)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._ask)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """Within it nothing is half done. Raises KeyboardInterrupt."""
         self._waits = True
         try:
-            if self._is_asked:
-                raise KeyboardInterrupt
+            if self._asked is not None:
+                _raise(self._asked)
             yield
         finally:
             self._waits = False
 
-    def _asked(self, _signal: int, _frame: FrameType | None) -> None:
-        if self._waits or self._is_asked:
-            raise KeyboardInterrupt
-        self._is_asked = True
+    def _ask(self, number: int, _frame: FrameType | None) -> None:
+        if self._waits or self._asked is not None:
+            _raise(number)
+        self._asked = number
+
+
+def _raise(number: int, _frame: FrameType | None = None) -> None:
+    raise KeyboardInterrupt if number == signal.SIGINT else TerminatedError

@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...base.command_parser import BAD_INPUT, FAILED, CommandError
+from ...cli.gentle_interrupt import TerminatedError, ended_by_sigterm
 from ...cli.kafka_scripts.scripts import SCRIPTS
 from ...cli.nouns import NOUNS
+from ...cli.output.standard_output import OutputError, guarded_output
 from ...config.config_error import ConfigError
 from ..start_error import StartError
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from ...cli.verb import Program
     from ..process.run_broker import Serve
 
-_STOPPED, _INTERRUPTED = 0, 130
+_STOPPED, _INTERRUPTED, _TERMINATED = 0, 130, 143
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +159,10 @@ def main(argv: Sequence[str] | None = None, *, run: Serve | None = None) -> int:
         return _fail(error, BAD_INPUT)
     except StartError as error:
         return _fail(error, FAILED)
-    except KeyboardInterrupt:
-        return _INTERRUPTED
+    except OutputError as error:
+        return _STOPPED if error.is_reader_gone else _fail(error, FAILED)
+    except KeyboardInterrupt as asked:
+        return _TERMINATED if isinstance(asked, TerminatedError) else _INTERRUPTED
     except SystemExit as leave:  # argparse exits this way after --help and --version
         return leave.code if isinstance(leave.code, int) else _STOPPED
 
@@ -166,9 +170,11 @@ def main(argv: Sequence[str] | None = None, *, run: Serve | None = None) -> int:
 def _run(arguments: Sequence[str], run: Serve | None) -> int:
     name = arguments[0] if arguments else ""
     if name in NOUNS:
-        return _run_noun(name, arguments[1:])
+        with guarded_output(), ended_by_sigterm():
+            return _run_noun(name, arguments[1:])
     if name in KAFKA_SCRIPTS:
-        return KAFKA_SCRIPTS[name](arguments[1:])
+        with guarded_output(), ended_by_sigterm():
+            return KAFKA_SCRIPTS[name](arguments[1:])
     if name == _COMPLETE:
         return _complete(arguments[1:])
     if name in _COMMANDS:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from ...base.command_parser import CommandParser, named_values
-from ...cli.output.output import discard_output
+from ...cli.output.standard_output import discard_output
 from ...cli.suggestions import did_you_mean
 from ...config.given import Given, Source
 from ...config.load import load_config

@@ -5,8 +5,6 @@ all fields of the rows, whatever a table shows, and is ASCII.
 """
 
 import json
-import os
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO
 
@@ -16,7 +14,7 @@ from ...views.json_text import to_json
 from .columns import Column
 from .table import table
 
-__all__ = ["FORMS", "Output", "discard_output"]
+__all__ = ["FORMS", "Output"]
 
 FORMS = ("table", "wide", "json", "jsonl", "name")
 
@@ -95,8 +93,3 @@ class Output:
     def _write_lines(self, lines: Iterable[str]) -> None:
         """Here all characters of clusters are made printable, so that no verb can forget it."""
         self._stdout.write("".join(f"{printable(line)}\n" for line in lines))
-
-
-def discard_output() -> None:
-    """Discard what is still buffered: Python must not write to a closed pipe again when it exits."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

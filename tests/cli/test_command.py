@@ -92,15 +92,59 @@ def test_errors_become_one_line_with_the_name_of_the_code() -> None:
     ]
 
 
-def test_reader_that_goes_away_is_no_error(servers: str, pybroker: Pybroker, topic: str) -> None:
-    pybroker("topics", "create", *(f"{topic}-{number}" for number in range(20)))
-    command = [sys.executable, "-m", "pybroker", "topics", "list", "-o", "json", "-b", servers]
+@pytest.mark.parametrize(
+    ("arguments", "is_buffered"),
+    [(("topics", "list", "-o", "json"), True), (("topics", "list"), False), (("kafka-topics", "--list"), False)],
+)
+def test_reader_that_goes_away_is_no_error(
+    servers: str, pybroker: Pybroker, topic: str, arguments: tuple[str, ...], is_buffered: bool
+) -> None:
+    pybroker("topics", "create", topic)
+    command = [sys.executable, *(() if is_buffered else ("-u",)), "-m", "pybroker", *arguments]
+    command += ["--bootstrap-server", servers]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.close()
     _, error = process.communicate()
     assert error == b""
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_buffered"),
+    [
+        (("topics", "list"), True),
+        (("consume", "{t}", "--until", "end", "--format", "json"), True),
+        (("topics", "--help"), True),
+        (("kafka-topics", "--list"), True),
+        (("kafka-topics", "--list"), False),
+    ],
+)
+def test_full_disk_below_the_output_gives_one_line(
+    servers: str, pybroker: Pybroker, topic: str, arguments: tuple[str, ...], is_buffered: bool
+) -> None:
+    pybroker("topics", "create", topic)
+    command = [sys.executable, *(() if is_buffered else ("-u",)), "-m", "pybroker"]
+    command += [*(each.format(t=topic) for each in arguments), "--bootstrap-server", servers]
+    with open("/dev/full", "wb") as full:
+        ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ran.stderr == "pybroker: standard output cannot be written: No space left on device\n"
+    assert ran.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("topics list", "--timeout", "abc"), "argument --timeout: must be a number, not 'abc'"),
+        (("consume", "-n", "1.5"), "argument -n/--count: must be a whole number, not '1.5'"),
+        (("produce", "-p", "x"), "argument -p/--partition: must be a whole number, not 'x'"),
+    ],
+)
+def test_text_that_is_no_number_is_refused_without_the_name_of_a_function(
+    arguments: tuple[str, ...], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments[0].split(), *arguments[1:]]) == 2
+    assert capsys.readouterr().err == f"pybroker: {reason} (see pybroker {arguments[0]} --help)\n"
 
 
 def test_person_is_asked_before_records_are_lost(servers: str, pybroker: Pybroker, topic: str) -> None:

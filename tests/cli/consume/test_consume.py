@@ -202,13 +202,23 @@ def test_member_that_read_whole_batches_goes_on_at_the_next_one(pybroker: Pybrok
     assert [consumed(pybroker, *read), consumed(pybroker, *read)] == [["a", "b"], ["c", "d"]]
 
 
-def test_interrupted_member_commits_what_it_printed(pybroker: Pybroker, servers: str, filled: str) -> None:
-    command = (sys.executable, "-m", "pybroker", "consume", filled, "-g", f"group-{filled}", "--commit", "-b", servers)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "words",
+    ["consume {t} -g group-{t} --commit", "kafka-console-consumer --topic {t} --group group-{t} --from-beginning"],
+)
+def test_member_that_is_ended_commits_what_it_printed_and_leaves(
+    pybroker: Pybroker, servers: str, filled: str, words: str, number: signal.Signals
+) -> None:
+    arguments = words.format(t=filled).split()
+    command = (sys.executable, "-m", "pybroker", *arguments, "--bootstrap-server", servers)
     with subprocess.Popen(command, stdout=subprocess.PIPE) as member:
         assert member.stdout is not None
         printed = {member.stdout.readline() for _ in range(8)}
-        member.send_signal(signal.SIGINT)
-    assert (member.returncode, printed) == (130, {b"v%d\n" % number for number in range(8)})
+        member.send_signal(number)
+    (group,) = json.loads(pybroker("groups", "describe", f"group-{filled}", "-o", "json").out)
+    assert group["members"] == []
+    assert (member.returncode, printed) == (128 + number, {b"v%d\n" % number for number in range(8)})
     assert consumed(pybroker, filled, "-g", f"group-{filled}", "--until", "end") == []
 
 
