@@ -7,6 +7,7 @@ from ...base.lag_verdicts import MIN_SILENCE_S
 from ...base.topic_partition import TopicPartition
 from ..groups.described_groups import DEAD
 from ..groups.number_ranges import ranges
+from ..groups.partition_offsets import GONE
 from ..groups.shapes import GroupMember, GroupPartition
 from ..output.columns import duration_text
 from .evidence import REBALANCING, Evidence, member_name
@@ -65,7 +66,7 @@ def _no_leader(evidence: Evidence) -> list[Finding]:
             for each in evidence.last.partitions.values()
             if each.topic == topic and each.partition in numbers and each.problem
         }
-        is_gone = problems == {"does not exist"}
+        is_gone = problems == {GONE}
         dead = {
             broker
             for number in numbers

@@ -10,7 +10,7 @@ from ..output.table import table
 from ..verb import Call, Verb
 from .described_groups import DEAD, described_group, missing_group
 from .each_group import each_group
-from .group_partitions import group_partitions, sum_of_lags
+from .group_partitions import group_partitions, lost_records, sum_of_lags
 from .number_ranges import ranges
 from .partition_offsets import committed_offsets
 from .shapes import GroupDescription, GroupMember
@@ -80,6 +80,9 @@ def described_with_offsets(cluster: AdminCluster, name: str) -> GroupDescription
 def _lines(view: GroupDescription, members: Sequence[Column], partitions: Sequence[Column]) -> Iterator[str]:
     protocol = f", {printable(view.protocol)}" if view.protocol else ""
     lag = "unknown" if view.lag is None else f"{view.lag:,}"
+    lost = sum(map(lost_records, view.partitions))
+    if lost:
+        lag += f" and {lost:,} records lost unread"
     count = len(view.members)
     yield (
         f"{printable(view.group)}: {view.state}{protocol}, {count} member{'' if count == 1 else 's'}, lag {lag}, "

@@ -11,7 +11,7 @@ from .partition_offsets import Committed, Ends, ends_of
 from .shapes import GroupMember, GroupPartition
 from .unread_records import unread_since_ms
 
-__all__ = ["group_partitions", "lag_of", "readers_of", "sum_of_lags", "with_lag_seconds"]
+__all__ = ["group_partitions", "lag_of", "lost_records", "readers_of", "sum_of_lags", "with_lag_seconds"]
 
 
 def group_partitions(
@@ -39,6 +39,13 @@ def lag_of(committed: int | None, start: int | None, end: int | None) -> int | N
     if committed is None or end is None:
         return None
     return max(0, end - max(committed, start or 0))
+
+
+def lost_records(row: GroupPartition) -> int:
+    """Offsets from the committed one to the start of the log: their records were deleted before the group read them."""
+    if row.committed is None or row.start_offset is None:
+        return 0
+    return max(0, row.start_offset - row.committed)
 
 
 def sum_of_lags(partitions: Iterable[GroupPartition]) -> int | None:

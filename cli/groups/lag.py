@@ -11,7 +11,7 @@ from ..output.columns import Column, duration_text
 from ..verb import Call, Verb
 from .describe_groups import described_with_offsets
 from .each_group import each_group
-from .group_partitions import with_lag_seconds
+from .group_partitions import lost_records, with_lag_seconds
 from .lag_bound import lag_bound
 from .shapes import GroupPartition
 
@@ -43,7 +43,7 @@ def _arguments(parser: CommandParser) -> None:
         metavar="BOUND",
         type=lag_bound,
         help="exit with 10 when a partition has a larger lag: records, such as 1000, or the age of the oldest unread "
-        "record, such as 30s or 5m",
+        "record, such as 30s or 5m; also when the lag is unknown, or unread records were deleted",
     )
 
 
@@ -64,7 +64,7 @@ def _look(call: Call) -> int:
     names = options.groups or _groups_with_offsets(call)
     found, code = each_group(call, names, lambda name: _lags(call, name))
     rows = [row for rows in found for row in rows]
-    shown = [row for row in rows if options.all or row.lag != 0 or row.problem]
+    shown = [row for row in rows if options.all or row.lag != 0 or row.problem or row.is_offset_lost]
     output.rows(shown, _COLUMNS, name=lambda row: f"{row.group} {row.topic}-{row.partition}")
     if rows and not shown:
         output.say("no lag")
@@ -96,6 +96,10 @@ def _age(row: GroupPartition) -> str | None:
         return row.problem
     if row.committed is None:
         return "no offset"
+    lost = lost_records(row)
+    if row.is_offset_lost:
+        said = f"{lost:,} lost" if lost else "offset behind the end"
+        return f"{duration_text(row.lag_seconds)}, {said}" if row.lag else said
     return duration_text(row.lag_seconds)
 
 

@@ -16,6 +16,7 @@ from ...protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchReq
 from ...protocol.sentinels import EARLIEST, LATEST
 
 __all__ = [
+    "GONE",
     "READ_COMMITTED",
     "Committed",
     "Ends",
@@ -26,6 +27,8 @@ __all__ = [
     "offsets_at",
 ]
 
+GONE = "does not exist"
+"""The problem of a partition whose topic was deleted."""
 READ_COMMITTED = 1
 _READ_UNCOMMITTED = 0
 _REQUESTS_UNDER_WAY = 50
@@ -131,7 +134,7 @@ def offsets_at(
             if leader is not None:
                 by_leader[leader].append(at)
             else:
-                problems[at] = "has no leader" if at in leaders else "does not exist"
+                problems[at] = "has no leader" if at in leaders else GONE
         for leader, asked in by_leader.items():
             request = _request({at: timestamps[at] for at in asked}, isolation_level)
             try:

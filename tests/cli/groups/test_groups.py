@@ -114,6 +114,28 @@ def test_lag_is_told_in_records_and_by_the_age_of_the_oldest_unread(
     assert pybroker("groups", "lag", group, "--fail-above", "soon").code == 2
 
 
+def test_bound_of_lag_fails_for_lost_records_and_for_unknown_offsets(
+    pybroker: Pybroker, filled: Fill, servers: str, group: str
+) -> None:
+    topic = filled(2, [NOW_MS] * 5)
+    pybroker("groups", "reset", group, "--to", "2", "--topics", f"{topic}:0", "--execute")
+    assert pybroker("topics", "truncate", f"{topic}:0", "--before", "5", "--yes").code == 0
+    for bound in ("200", "1s"):
+        above = pybroker("groups", "lag", group, "--fail-above", bound)
+        assert (above.code, cells(above.out.splitlines()[-1])) == (10, [group, topic, "0", "0", "3", "lost", "-"])
+        assert f"{topic}-0 has lost 3 records that the group had not read" in above.err
+    assert "lag 0 and 3 records lost unread" in pybroker("groups", "describe", group).out
+    moved = pybroker("groups", "reset", group, "--to", "0", "--execute", "--dry-run")
+    assert cells(moved.out.splitlines()[1])[:5] == [topic, "0", "2", "5", "moved"]
+    assert "This is a plan; leave out --dry-run to store it." in moved.err
+    with WireMember(servers, f"{group}-fresh", [topic]) as member:
+        member.join_alone({topic: [0, 1]})
+        unknown = pybroker("groups", "lag", f"{group}-fresh", "--fail-above", "1000")
+        assert unknown.code == 10
+        assert f"{topic}-1 has records, but the group has committed no offset" in unknown.err
+        assert f"{topic}-0" not in unknown.err, "an empty partition has no lag"
+
+
 def test_exported_offsets_are_imported_into_another_group(
     pybroker: Pybroker, filled: Fill, group: str, tmp_path: Path
 ) -> None:
