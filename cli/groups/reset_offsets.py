@@ -86,7 +86,8 @@ def _set_offsets(call: Call, target: ResetTarget | Mapping[TopicPartition, int],
     done = [each for each in changes if TopicPartition(each.topic, each.partition) not in failures]
     call.output.rows(done, _COLUMNS, name=lambda row: f"{row.topic}-{row.partition}")
     if not executes:
-        call.output.say("This is a plan; give --execute to store it.")
+        lacking = "leave out --dry-run" if options.execute else "give --execute"
+        call.output.say(f"This is a plan; {lacking} to store it.")
         if group.members:
             call.output.say(f"{members_text(group)}: stop them first")
     return report(call.output, failures.values())
@@ -153,7 +154,9 @@ def _change_text(row: OffsetChange) -> str:
         return f"{row.skipped:,} skipped"
     if row.read_again:
         return f"{row.read_again:,} read again"
-    return "new" if row.old_offset is None else "none"
+    if row.old_offset is None:
+        return "new"
+    return "none" if row.old_offset == row.new_offset else "moved"
 
 
 RESET = Verb(
