@@ -7,12 +7,12 @@ from ...base.command_parser import CommandParser
 from ...base.topic_partition import TopicPartition
 from ...client.cluster import NO_OFFSET
 from ...client.connection import Connection
-from ...protocol.errors import KafkaError, error_for
+from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from ..output.columns import Column
 from ..output.confirmation import confirm
 from ..reading.moments import MOMENTS, moment_ms
-from ..results import print_results
+from ..results import print_results, report
 from ..verb import Call, Verb
 from .found_topics import EARLIEST, LATEST, partitions_named
 from .shapes import Truncation
@@ -44,7 +44,7 @@ def _empty_arguments(parser: CommandParser) -> None:
 def _truncate(call: Call) -> int:
     before = call.options.before
     if before.isascii() and before.isdigit():
-        return _delete(call, lambda ends: {each: min(int(before), end) for each, end in ends.items()})
+        return _delete(call, lambda ends: dict.fromkeys(ends, int(before)))
     at_ms = moment_ms(before)
 
     def starts(ends: _Starts) -> _Starts:
@@ -63,15 +63,22 @@ def _delete(call: Call, wanted: Callable[[_Starts], _Starts]) -> int:
     cluster, options = call.cluster, call.options
     partitions = partitions_named(cluster, options.topics)
     old_starts = cluster.offsets(dict.fromkeys(partitions, EARLIEST))
-    new_starts = wanted(cluster.offsets(dict.fromkeys(partitions, LATEST)))
-    plan = {each: new_starts[each] for each in partitions if new_starts[each] > old_starts[each]}
+    ends = cluster.offsets(dict.fromkeys(partitions, LATEST))
+    new_starts = wanted(ends)
+    failures: list[Exception] = [
+        error_for(ErrorCode.OFFSET_OUT_OF_RANGE, f"{each}: offset {new_starts[each]} is above the end, {ends[each]}")
+        for each in partitions
+        if new_starts[each] > ends[each]
+    ]
+    plan = {each: new_starts[each] for each in partitions if old_starts[each] < new_starts[each] <= ends[each]}
     records = sum(start - old_starts[each] for each, start in plan.items())
+    if not plan and failures:
+        return report(call.output, failures)
     if not plan:
         call.output.say("there is nothing to delete")
     elif not options.dry_run and not options.yes:
         topics = ", ".join(dict.fromkeys(each.topic for each in plan))
         confirm(f"Delete {records:,} offsets' records from {len(plan)} partitions of {topics}?")
-    failures: list[Exception] = []
     done = plan if options.dry_run else _ask_leaders(call, plan, failures)
     rows = [
         Truncation(

@@ -61,9 +61,14 @@ def test_refusals_are_one_line_with_an_exit_code(servers: str, arguments: list[s
 def test_truncate_and_empty_delete_the_oldest_records(servers: str) -> None:
     run(servers, "topics", "create", "records", "-p", "2", "--wait")
     produce(servers, numbered("records", [1], 10))
-    (planned,) = checked_json(servers, Truncation, "topics", "truncate", "records", "--before", "4", "--dry-run")
+    (planned,) = checked_json(servers, Truncation, "topics", "truncate", "records:1", "--before", "4", "--dry-run")
     assert planned["new_start"] == 4
-    assert run(servers, "topics", "truncate", "records:1", "--before", "4", "-y").code == 0
+    refused = run(servers, "topics", "truncate", "records", "--before", "11", "-y")
+    assert (refused.code, refused.out, refused.err.count("\n")) == (1, "", 2)
+    assert "records-1: offset 11 is above the end, 10" in refused.err
+    partly = run(servers, "topics", "truncate", "records", "--before", "4", "-y")
+    assert partly.out.splitlines()[1].split() == ["records", "1", "0", "4", "4"]
+    assert (partly.code, "records-0: offset 4 is above the end, 0" in partly.err) == (1, True)
     offsets = checked_json(servers, PartitionOffsets, "topics", "offsets", "records", "--at", "2001-01-01")
     assert [(row["start"], row["end"], row["at"]) for row in offsets] == [(0, 0, None), (4, 10, 4)]
     assert run(servers, "topics", "empty", "records", "-y").code == 0
