@@ -6,7 +6,7 @@ from ..acls import CLUSTER_NAME, AclOperation, AclResourceType
 from .host_text import host_text
 from .operations_of_types import OPERATIONS_OF_TYPES
 
-__all__ = ["OPTIONS_OF_TYPES", "AclQuestion", "QuestionError", "read_question"]
+__all__ = ["OPTIONS_OF_TYPES", "RESOURCE_FORMS", "AclQuestion", "QuestionError", "read_question", "read_resource"]
 
 OPTIONS_OF_TYPES = {
     AclResourceType.TOPIC: "topic",
@@ -17,6 +17,10 @@ OPTIONS_OF_TYPES = {
     AclResourceType.CLUSTER: "cluster",
 }
 """The options of ``kafka-acls`` that name a resource, and those of ``pybroker explain acl``."""
+_TYPES = {option: kind for kind, option in OPTIONS_OF_TYPES.items()}
+_CLUSTER = OPTIONS_OF_TYPES[AclResourceType.CLUSTER]
+RESOURCE_FORMS = ", ".join(f"{option}/NAME" for option in _TYPES if option != _CLUSTER) + f" or {_CLUSTER}"
+"""The texts that name a resource."""
 _USER = "User:"
 
 
@@ -32,6 +36,16 @@ class AclQuestion(NamedTuple):
     operation: AclOperation
     resource_type: AclResourceType
     name: str
+
+
+def read_resource(text: str) -> tuple[AclResourceType, str]:
+    """The type and the name of a resource, such as topic/orders or cluster. Raises QuestionError."""
+    if text == _CLUSTER:
+        return AclResourceType.CLUSTER, CLUSTER_NAME
+    word, _, name = text.partition("/")
+    if word not in _TYPES or not name:
+        raise QuestionError(f"{text}: must be {RESOURCE_FORMS}")
+    return _TYPES[word], name
 
 
 def read_question(user: str, host: str, operation: str, resource_type: AclResourceType, name: str) -> AclQuestion:

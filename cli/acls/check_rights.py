@@ -11,9 +11,15 @@ from typing import NamedTuple
 
 from ...base.acl_rules.acl_index import IMPLIED_OPERATIONS, AclIndex
 from ...base.acl_rules.authorizer import WITHOUT_AUTHORIZER, AclAuthorizer, DecidedBy, Explanation
-from ...base.acl_rules.question import OPTIONS_OF_TYPES, AclQuestion, QuestionError, read_question
+from ...base.acl_rules.question import (
+    OPTIONS_OF_TYPES,
+    RESOURCE_FORMS,
+    AclQuestion,
+    QuestionError,
+    read_question,
+    read_resource,
+)
 from ...base.acls import (
-    CLUSTER_NAME,
     AclBinding,
     AclEntry,
     AclOperation,
@@ -40,8 +46,6 @@ _NEAREST = 3
 _BY_DEFAULT = 5
 """The source of a setting in DescribeConfigs that nobody set: DEFAULT_CONFIG."""
 _CLUSTER = AclResourceType.CLUSTER
-_KINDS = {option: kind for kind, option in OPTIONS_OF_TYPES.items()}
-_FORMS = ", ".join(f"{option}/NAME" for option, kind in _KINDS.items() if kind is not _CLUSTER) + " or cluster"
 
 
 class Checked(NamedTuple):
@@ -57,14 +61,14 @@ class Checked(NamedTuple):
 def _arguments(parser: CommandParser) -> None:
     parser.add_argument("user", metavar="USER", help="as alice or User:alice")
     parser.add_argument("operation", metavar="OPERATION", help="as read, write or describe-configs")
-    parser.add_argument("resource", metavar="RESOURCE", help=_FORMS)
+    parser.add_argument("resource", metavar="RESOURCE", help=RESOURCE_FORMS)
     parser.add_argument("--host", metavar="ADDRESS", default="*", help="where the user comes from; default: anywhere")
 
 
 def _run(call: Call) -> int:
     options = call.options
-    kind, name = _resource(options.resource)
     try:
+        kind, name = read_resource(options.resource)
         question = read_question(options.user, options.host, options.operation, kind, name)
     except QuestionError as error:
         raise CommandError(str(error), BAD_INPUT) from None
@@ -138,15 +142,6 @@ def _assumptions(explanation: Explanation, secret: set[str]) -> list[str]:
     """Return the assumptions on which the verdict depends."""
     decisive = set() if explanation.is_allowed else {_SUPER_USERS}
     return [f"the brokers do not tell {name}; taken for none" for name in sorted(decisive & secret)]
-
-
-def _resource(text: str) -> tuple[AclResourceType, str]:
-    if text == "cluster":
-        return _CLUSTER, CLUSTER_NAME
-    word, _, name = text.partition("/")
-    if word not in _KINDS or not name:
-        raise CommandError(f"{text}: must be {_FORMS}", BAD_INPUT)
-    return _KINDS[word], name
 
 
 def _lines(verdict: AccessVerdict, kind: AclResourceType) -> Iterator[str]:

@@ -33,7 +33,7 @@ __all__ = ["explain", "explain_command", "question_of"]
 _DESCRIPTION = "Says whether a user may do an operation with a resource, and which rule decides."
 _EPILOG = """\
 example:
-  pybroker explain acl --config server.properties --user alice --operation Read --topic orders
+  pybroker explain acl --config server.properties alice read topic/orders
 
 With -b HOST:PORT it asks a cluster for its ACLs instead.
 

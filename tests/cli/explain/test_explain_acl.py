@@ -42,6 +42,30 @@ def test_rule_that_decides_is_named(pybroker: Pybroker, guarded: str) -> None:
     assert "super.users may allow it all the same" in denied.out
 
 
+def test_question_may_be_three_words(pybroker: Pybroker, guarded: str) -> None:
+    for user, code in (("User:ana", 0), ("bob", 4)):
+        words = pybroker("explain", "acl", user, "read", "topic/orders", "-b", guarded)
+        options = pybroker("explain", "acl", "-b", guarded, "--user", user, "--operation", "Read", "--topic", "orders")
+        assert (words.code, words.out) == (code, options.out)
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ([], "USER is missing"),
+        (["ana"], "OPERATION is missing"),
+        (["ana", "read"], "RESOURCE is missing"),
+        (["ana", "read", "orders"], "orders: must be topic/NAME"),
+        (["ana", "read", "topic/orders", "--group", "g"], "give one resource"),
+    ],
+)
+def test_question_that_is_not_whole_is_refused(pybroker: Pybroker, question: list[str], words: str) -> None:
+    for option in (["-b", "127.0.0.1:1"], []):
+        ran = pybroker("explain", "acl", *question, *option)
+        assert (ran.code, ran.out) == (2, "")
+        assert words in ran.err
+
+
 def test_cluster_without_authorizer_allows_everything(pybroker: Pybroker, servers: str) -> None:
     ran = pybroker("explain", "acl", "--operation", "Read", "--topic", "orders", "-b", servers, "--user", "bob")
     assert ran.code == 0

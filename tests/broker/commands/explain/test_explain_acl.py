@@ -85,8 +85,8 @@ def test_question_is_read_from_the_arguments(
     [
         ([], "a subject is missing; subjects: acl"),
         (["quota"], "quota: unknown subject"),
-        (["acl", "--operation", "Read", "--topic", "t"], "--user"),
-        (["acl", "--user", "a", "--operation", "Read"], "--topic"),
+        (["acl", "--operation", "Read", "--topic", "t"], "USER is missing"),
+        (["acl", "--user", "a", "--operation", "Read"], "RESOURCE is missing"),
         (["acl", "--user", "a", "--operation", "Reed", "--topic", "t"], "operations on a Topic: Read, Write, Create"),
         (
             ["acl", "--user", "a", "--operation", "Write", "--group", "g"],
