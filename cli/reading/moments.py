@@ -3,11 +3,11 @@
 import re
 import time
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 
 from ...base.command_parser import BAD_INPUT, CommandError
 
-__all__ = ["MOMENTS", "duration_ms", "moment_ms"]
+__all__ = ["MOMENTS", "duration_ms", "moment_ms", "moment_text"]
 
 MOMENTS = "a time such as 2026-11-25T08:00 (local, unless it ends with Z or +01:00), 90m (ago), now, or @MILLISECONDS"
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
@@ -27,6 +27,14 @@ def moment_ms(text: str, clock: Callable[[], float] = time.time) -> int:
         return round(datetime.fromisoformat(text).timestamp() * 1000)
     except (ValueError, OverflowError, OSError):
         raise CommandError(f"{text}: must be {MOMENTS}", BAD_INPUT) from None
+
+
+def moment_text(ms: int) -> str:
+    """The moment in UTC, such as 2026-11-25 08:00:00Z; as @MILLISECONDS where no calendar has it."""
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
+    except (ValueError, OverflowError, OSError):
+        return f"@{ms}"
 
 
 def duration_ms(text: str) -> int:

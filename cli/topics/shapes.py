@@ -8,7 +8,9 @@ __all__ = [
     "PartitionOffsets",
     "Topic",
     "TopicChange",
+    "TopicConsumer",
     "TopicDescription",
+    "TopicProducer",
     "TopicSetting",
     "Truncation",
 ]
@@ -48,6 +50,29 @@ class TopicSetting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TopicConsumer:
+    """A group with a committed offset in a partition."""
+
+    group: str
+    partition: int
+    committed: int
+    end: Annotated[int | None, "the offset of the next record; null: it is unknown"]
+    lag: Annotated[int | None, "records; null: the end is unknown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicProducer:
+    """An idempotent or transactional producer that the leader of a partition remembers."""
+
+    partition: int
+    producer_id: int
+    producer_epoch: int
+    last_sequence: Annotated[int | None, "null: unknown"]
+    last_written_ms: Annotated[int | None, "null: unknown"]
+    transaction_start: Annotated[int | None, "the first offset of its open transaction; null: there is none"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicDescription:
     """One topic with its partitions, and the settings that are not defaults."""
 
@@ -57,6 +82,8 @@ class TopicDescription:
     min_isr: Annotated[int | None, "min.insync.replicas; null: it cannot be read"]
     partitions: tuple[Partition, ...]
     settings: tuple[TopicSetting, ...]
+    consumers: Annotated[tuple[TopicConsumer, ...] | None, "groups with offsets; null without --consumers"]
+    producers: Annotated[tuple[TopicProducer, ...] | None, "null without --producers"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

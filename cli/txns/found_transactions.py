@@ -13,7 +13,7 @@ from ...protocol.messages.describe_transactions import DescribeTransactionsReque
 from ...protocol.messages.list_transactions import ListTransactionsRequest
 from .shapes import HangingTransaction, Transaction, TransactionDescription
 
-__all__ = ["OpenTransaction", "described", "hanging_among", "listed", "open_transactions"]
+__all__ = ["OpenTransaction", "active_producers", "described", "hanging_among", "listed", "open_transactions"]
 
 
 class OpenTransaction(NamedTuple):
@@ -71,13 +71,29 @@ def open_transactions(
     cluster: AdminCluster, partitions: Iterable[TopicPartition], failures: list[Exception]
 ) -> list[OpenTransaction]:
     """The open transactions in the partitions; ``failures`` gets the errors of leaders and partitions."""
+    producers = active_producers(cluster, partitions, failures)
+    found = [
+        OpenTransaction(at, each)
+        for at, some in producers.items()
+        for each in some
+        if each.current_txn_start_offset >= 0
+    ]
+    return sorted(found, key=lambda each: (each.at, each.producer.producer_id))
+
+
+def active_producers(
+    cluster: AdminCluster, partitions: Iterable[TopicPartition], failures: list[Exception]
+) -> dict[TopicPartition, list[ProducerState]]:
+    """The producers that the leaders of the partitions remember; ``failures`` gets the errors of leaders and
+    partitions.
+    """
     by_leader: dict[Connection, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for at in partitions:
         try:
             by_leader[cluster.leader_connection(at)][at.topic].append(at.partition)
         except (ConnectionError, KafkaError) as error:
             failures.append(error)
-    found = []
+    found = {}
     for leader, topics in by_leader.items():
         asked = [TopicRequest(name=name, partition_indexes=indexes) for name, indexes in topics.items()]
         try:
@@ -91,12 +107,8 @@ def open_transactions(
                 if each.error_code:
                     said = each.error_message or error_for(each.error_code)
                     failures.append(error_for(each.error_code, f"{at}: {said}"))
-                found += [
-                    OpenTransaction(at, producer)
-                    for producer in each.active_producers
-                    if producer.current_txn_start_offset >= 0
-                ]
-    return sorted(found, key=lambda each: (each.at, each.producer.producer_id))
+                found[at] = each.active_producers
+    return found
 
 
 def hanging_among(cluster: AdminCluster, candidates: Sequence[OpenTransaction]) -> list[HangingTransaction]:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from ...base.command_parser import CommandParser
 from ...base.printable import printable
@@ -10,7 +9,7 @@ from ...base.topic_partition import TopicPartition
 from ...protocol.errors import KafkaError
 from ..exit_codes import DONE, UNHEALTHY
 from ..output.columns import Column, duration_text
-from ..reading.moments import duration_ms
+from ..reading.moments import duration_ms, moment_text
 from ..results import print_results, report
 from ..topics.found_topics import partitions_named
 from ..verb import Call, Verb
@@ -32,7 +31,7 @@ _HANGING_COLUMNS = (
     Column("PRODUCER ID", lambda row: str(row.producer_id)),
     Column("EPOCH", lambda row: str(row.producer_epoch)),
     Column("COORDINATOR EPOCH", lambda row: str(row.coordinator_epoch), is_wide=True),
-    Column("LAST WRITTEN", lambda row: _time_text(row.last_written_ms)),
+    Column("LAST WRITTEN", lambda row: moment_text(row.last_written_ms)),
 )
 
 
@@ -81,7 +80,7 @@ def _lines(view: TransactionDescription) -> Iterator[str]:
     yield f"  timeout     {duration_text(view.timeout_ms / 1000)}"
     if view.started_ms is not None:
         open_s = max(0.0, time.time() - view.started_ms / 1000)
-        yield f"  open since  {_time_text(view.started_ms)}, {duration_text(open_s)} ago"
+        yield f"  open since  {moment_text(view.started_ms)}, {duration_text(open_s)} ago"
     if view.partitions:
         yield printable(f"  partitions  {', '.join(view.partitions)}")
 
@@ -111,13 +110,6 @@ def _partitions(call: Call) -> list[TopicPartition]:
         for topic in call.cluster.metadata(None).topics
         for each in topic.partitions
     ]
-
-
-def _time_text(ms: int) -> str:
-    try:
-        return datetime.fromtimestamp(ms / 1000, UTC).isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
-    except (ValueError, OverflowError, OSError):
-        return f"@{ms}"
 
 
 LIST = Verb("list", "list transactional ids and their states", _list_arguments, _list, row=Transaction)

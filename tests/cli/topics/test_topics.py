@@ -5,6 +5,7 @@ import re
 import pytest
 from pybroker.cli.topics.shapes import Topic, TopicChange, TopicDescription
 from support.clients.commands import Pybroker, rows_of
+from support.clients.produced import numbered, produce
 
 
 def test_created_topic_is_listed_and_described(pybroker: Pybroker, topic: str) -> None:
@@ -71,3 +72,33 @@ def test_list_of_troubled_topics_leaves_out_healthy_ones(pybroker: Pybroker, top
 def test_setting_without_a_value_is_refused(pybroker: Pybroker, topic: str) -> None:
     ran = pybroker("topics", "create", topic, "-c", "retention.ms")
     assert (ran.code, ran.err) == (2, "pybroker: retention.ms: must be NAME=VALUE\n")
+
+
+def test_described_parts_are_the_parts_that_were_asked_for(servers: str, pybroker: Pybroker, topic: str) -> None:
+    pybroker("topics", "create", topic, "-p", "2", "-c", "retention.ms=-1", "--wait")
+    produce(servers, numbered(topic, [1], 3), enable_idempotence="true")
+    pybroker("groups", "reset", topic, "--to", "1", "--topics", f"{topic}:1", "--execute")
+
+    def shown(*options: str) -> list[list[str]]:
+        return [line.split() for line in pybroker("topics", "describe", topic, *options).out.splitlines()[1:]]
+
+    configs, partitions = shown("--configs"), shown("--partitions")
+    assert configs == [["retention.ms=-1"]]
+    assert [line[0] for line in partitions] == ["PARTITION", "0", "1"]
+    assert shown() == configs + partitions
+    assert shown("--consumers")[1:] == [[topic, "1", "1", "3", "2"]]
+    (producer,) = shown("--producers")[1:]
+    assert (producer[0], producer[2], producer[3], producer[-1]) == ("1", "0", "2", "-")
+    (whole,) = rows_of(pybroker("topics", "describe", topic, "--consumers", "-o", "json").out, TopicDescription)
+    assert whole["consumers"] == [{"group": topic, "partition": 1, "committed": 1, "end": 3, "lag": 2}]
+    assert whole["producers"] is None
+    assert len(whole["partitions"]) == 2
+
+
+def test_topic_without_clients_says_so(pybroker: Pybroker, topic: str) -> None:
+    pybroker("topics", "create", topic, "--wait")
+    described = pybroker("topics", "describe", topic, "--consumers", "--producers")
+    assert described.out.splitlines()[1:] == [
+        "  no group has committed an offset",
+        "  the leaders remember no producer",
+    ]
