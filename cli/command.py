@@ -29,7 +29,7 @@ def run_noun(noun: Noun, arguments: Sequence[str]) -> int:
     if verb is None:
         sys.stdout.write(_noun_help(noun))
         return DONE
-    options = verb_parser(noun, verb).parse_args(rest)
+    options = _parsed(verb_parser(noun, verb), rest)
     settings = client_settings(options)
     output = Output(options.output, sys.stdout, sys.stderr, is_quiet=options.quiet)
     try:
@@ -41,6 +41,18 @@ def run_noun(noun: Noun, arguments: Sequence[str]) -> int:
             raise
         raise refused from error
     return code
+
+
+def _parsed(parser: CommandParser, arguments: Sequence[str]) -> argparse.Namespace:
+    """The options. Raises CommandError, with a suggestion for an option that does not exist."""
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        known = parser._option_string_actions
+        near = did_you_mean(unknown[0].partition("=")[0], list(known)) if unknown[0].startswith("--") else ""
+        if unknown[0] == "--json" and "-o" in known:
+            near = "; did you mean -o json?"
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{near}")
+    return options
 
 
 def verb_parser(noun: Noun, verb: Verb) -> CommandParser:
@@ -62,6 +74,7 @@ def add_output_options(parser: CommandParser, *, has_forms: bool = True) -> None
     if has_forms:
         group.add_argument("-o", "--output", metavar="FORM", choices=FORMS, help=f"{', '.join(FORMS)} (%(default)s)")
     group.add_argument("-q", "--quiet", action="store_true", help="no words on standard error")
+    group.add_argument("--no-color", action="store_true", help="taken without effect, because nothing is coloured")
 
 
 def _chosen(noun: Noun, arguments: Sequence[str]) -> tuple[Verb | None, Sequence[str]]:

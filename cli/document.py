@@ -17,6 +17,7 @@ from .command import add_output_options, verb_parser
 from .connecting.connection_options import add_connection_options
 from .doctor.checks import CHECKS
 from .exit_codes import EXIT_CODES
+from .kafka_scripts.scripts import SCRIPTS
 from .nouns import NOUNS
 from .verb import Noun, Verb
 
@@ -55,6 +56,15 @@ $ pybroker topics create demo -p 3
 $ pybroker topics list
 ```
 """
+_SCRIPTS_TEXT = """\
+These commands take the options of the scripts of Apache Kafka 3.9.1, print the same text, and need no Java:
+{names}, and `kafka-dump-log`, which reads the files of a broker.
+[container.md](../operator/container.md#kafkas-scripts) has the differences.
+
+```console
+$ pybroker kafka-topics --bootstrap-server localhost:9092 --list
+```
+"""
 
 
 def commands_page() -> str:
@@ -70,7 +80,9 @@ def commands_page() -> str:
         parts += ["", f"## pybroker {noun.name}\n", noun.summary]
         for verb in noun.verbs:
             parts += _verb(noun, verb, known)
-    return "\n".join(parts) + "\n"
+    names = ", ".join(f"`{name}`" for name in SCRIPTS)
+    parts += ["", "## Scripts with Kafka's names\n", _SCRIPTS_TEXT.format(names=names)]
+    return "\n".join(parts)
 
 
 def _verb(noun: Noun, verb: Verb, known: set[tuple[str, ...]]) -> Iterator[str]:
@@ -102,7 +114,8 @@ def _table(parser: CommandParser, known: set[tuple[str, ...]]) -> Iterator[str]:
     yield "|---|---|"
     for action in actions:
         meaning = re.sub(r"([*|<])", r"\\\1", (action.help or "") % vars(action))
-        yield f"| `{_shown(action)}` | {meaning} |"
+        shown = _shown(action).replace("|", r"\|")  # in a table it separates columns, even within code
+        yield f"| `{shown}` | {meaning} |"
 
 
 def _shown(action: argparse.Action) -> str:

@@ -187,7 +187,7 @@ def _serve(arguments: Sequence[str], run: Serve | None = None) -> int:
 
     summaries = {name: noun.summary for name, noun in NOUNS.items()}
     summaries |= {name: command.summary for name, command in _COMMANDS.items()}
-    return serve_command(arguments, summaries, run)
+    return serve_command(arguments, summaries, run, list(KAFKA_SCRIPTS))
 
 
 def _run_noun(name: str, arguments: Sequence[str]) -> int:

@@ -40,12 +40,15 @@ _SHOWN_SETTINGS = (
 )
 
 
-def serve_command(given: Sequence[str], commands: Mapping[str, str], run: Serve | None) -> int:
+def serve_command(
+    given: Sequence[str], commands: Mapping[str, str], run: Serve | None, scripts: Sequence[str] = ()
+) -> int:
     """The command; returns its exit code. Raises CommandError, ConfigError, StartError.
 
-    ``commands``: the summary of each subcommand. ``run``: runs a broker until it is told to stop.
+    ``commands``: the summary of each subcommand. ``run``: runs a broker until it is told to stop. ``scripts``: the
+    subcommands with the names of Kafka's scripts.
     """
-    arguments = _parse(given, commands)
+    arguments = _parse(given, commands, scripts)
     form = arguments.log_format or log_format(os.environ)
     if form == "json":
         log_to_stderr(arguments.log_level, form)  # so that errors of the settings are JSON too
@@ -58,16 +61,18 @@ def serve_command(given: Sequence[str], commands: Mapping[str, str], run: Serve 
     return run_broker(config, arguments.log_level, form, serve=run)
 
 
-def _parse(arguments: Sequence[str], commands: Mapping[str, str]) -> argparse.Namespace:
+def _parse(arguments: Sequence[str], commands: Mapping[str, str], scripts: Sequence[str]) -> argparse.Namespace:
     parser = _parser(commands)
     if arguments and not arguments[0].startswith("-"):
-        _refuse_argument(parser, arguments[0], commands)  # before its options, which belong to an unknown command
+        _refuse_argument(
+            parser, arguments[0], commands, scripts
+        )  # before its options, which belong to an unknown command
     options, unknown = parser.parse_known_args(arguments)
     refused = sorted([*options.unexpected, *unknown], key=arguments.index)
     if refused and refused[0].startswith("-"):
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     if refused:
-        _refuse_argument(parser, refused[0], commands)
+        _refuse_argument(parser, refused[0], commands, scripts)
     return options
 
 
@@ -121,10 +126,14 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _refuse_argument(parser: CommandParser, argument: str, commands: Mapping[str, str]) -> NoReturn:
+def _refuse_argument(
+    parser: CommandParser, argument: str, commands: Mapping[str, str], scripts: Sequence[str]
+) -> NoReturn:
     """Tell an unknown command from a file of settings, which Kafka's script takes without ``--config``."""
     if argument in commands:
         parser.error(f"{argument}: a command must be the first argument")
+    if argument.startswith("kafka-") and (near := did_you_mean(argument.removesuffix(".sh"), scripts)):
+        parser.error(f"{argument}: unknown command{near}")
     if "." in argument or os.sep in argument:
         parser.error(f"{argument}: unexpected argument; for a file of settings write --config {argument}")
     near = did_you_mean(argument, list(commands)) or f"; commands: {', '.join(commands)}"
@@ -146,6 +155,7 @@ def _format(text: str) -> str:
 def _epilog(commands: Mapping[str, str]) -> str:
     lines = ["commands (see pybroker COMMAND --help):"]
     lines += [f"  {name:<12} {summary}" for name, summary in commands.items()]
+    lines += ["", "Kafka's scripts, without Java: pybroker kafka-topics and others (see docs/user/commands.md)"]
     lines += ["", "the most important settings (all settings: docs/operator/settings.md, or --print-config):"]
     for name in _SHOWN_SETTINGS:
         setting = BROKER_SETTINGS[name]

@@ -1,5 +1,6 @@
 """The command ``pybroker doctor``."""
 
+import argparse
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -18,6 +19,13 @@ _SUMMARY = "checks a cluster from the side of its clients, and tells how to mend
 
 
 def _arguments(parser: CommandParser) -> None:
+    parser.add_argument(
+        "bootstrap_server",
+        metavar="HOST:PORT",
+        nargs="?",
+        default=argparse.SUPPRESS,  # so that its absence leaves the value of -b alone
+        help="brokers to begin with, as with -b",
+    )
     parser.add_argument(
         "--config",
         metavar="FILE",

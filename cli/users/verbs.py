@@ -45,6 +45,7 @@ def _list_arguments(parser: CommandParser) -> None:
 def _scram_argument(parser: CommandParser) -> None:
     parser.add_argument(
         "--scram",
+        metavar="|".join(MECHANISMS),
         choices=tuple(MECHANISMS),
         action="append",
         default=[],

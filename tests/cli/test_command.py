@@ -34,7 +34,13 @@ def test_each_verb_has_a_summary_and_a_help(name: str) -> None:
         assert not verb.summary.endswith(".")
         options = verb_parser(noun, verb).format_help()
         assert "--bootstrap-server" in options
+        assert "--no-color" in options
         assert ("--dry-run" in options) == verb.changes
+
+
+def test_unknown_option_suggests_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["topics", "list", "--bootstrap-servers", "127.0.0.1:1"]) == 2
+    assert "did you mean --bootstrap-server? (see" in capsys.readouterr().err
 
 
 def test_topics_list_imports_no_other_verb_of_topics() -> None:

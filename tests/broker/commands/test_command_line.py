@@ -116,6 +116,9 @@ def test_the_last_of_two_overrides_wins() -> None:
         (["server.properties"], "--config server.properties"),
         (["start"], "start: unknown command; commands: "),
         (["streams", "--list"], "streams: unknown command; commands: "),
+        (["kafka-topics.sh", "--list"], "kafka-topics.sh: unknown command; did you mean kafka-topics?"),
+        (["kafka-consumer-group"], "kafka-consumer-group: unknown command; did you mean kafka-consumer-groups?"),
+        (["kafka-server.properties"], "--config kafka-server.properties"),
         (["topcs", "--config"], "topcs: unknown command; did you mean topics?"),
         (["server.properties", "--daemon"], "for a file of settings write --config server.properties"),
         (["--log-level", "info", "topics", "--list"], "topics: a command must be the first argument"),
@@ -211,6 +214,7 @@ def test_help_lists_the_options_and_common_settings(capsys: pytest.CaptureFixtur
         "--version",
         "--log-level",
         "listeners=PLAINTEXT://:9092",
+        "pybroker kafka-topics",
     ):
         assert words in text
     assert "exit codes" in text

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pybroker import Broker
 from pybroker.cli.doctor.shapes import Diagnosis
-from support.clients.commands import Ran, rows_of, run
+from support.clients.commands import Pybroker, Ran, rows_of, run
 from support.in_process.tls_ends import STORES
 from support.processes.ports import free_port
 from support.security.sasl_broker import CANARY, SASL_SETTINGS
@@ -54,6 +54,16 @@ def tls() -> Iterator[str]:
 def sasl() -> Iterator[str]:
     with Broker(SASL_SETTINGS) as broker:
         yield broker.bootstrap_servers
+
+
+def test_address_may_be_an_argument(plain: str, pybroker: Pybroker) -> None:
+    assert pybroker("doctor", "-o", "name", plain).code == 0
+    closed = f"127.0.0.1:{free_port()}"
+    assert pybroker("doctor", closed).code == 10
+    assert pybroker("doctor", "-b", closed).code == 10
+    wrong = pybroker("doctor", "--json")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "unrecognized arguments: --json; did you mean -o json?" in wrong.err
 
 
 def test_healthy_broker_fails_no_check(plain: str) -> None:
