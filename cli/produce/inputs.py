@@ -5,16 +5,17 @@ A piece has the lines that are there; when the input pauses, an empty piece says
 
 import csv
 import os
+import re
 import select
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 
 from ...base.command_parser import FAILED, CommandError
 from ...client.record_json import RecordJsonError, record_from_json
 from ...protocol.records.record import Headers, Record
 
-__all__ = ["LineReader", "Waiting", "csv_reader", "json_reader", "line_reader", "lines_of", "whole_input"]
+__all__ = ["LineReader", "Waiting", "csv_records", "json_reader", "line_reader", "lines_of", "whole_input"]
 
 LineReader = Callable[[list[bytes]], list[Record]]
 Waiting = Callable[[], AbstractContextManager[None]]
@@ -23,6 +24,8 @@ _READ_BYTES = 512 << 10
 _MAX_LINE_BYTES = 100_000_000
 """A request with it is smaller than brokers accept by default (socket.request.max.bytes)."""
 _PAUSE_S = 0.005
+_OPEN_ROW = re.compile(rb'(?:(?:"(?:[^"]|"")*+"[^,]*+|[^",][^,]*+)?,)*+"(?:[^"]|"")*+', re.DOTALL)
+"""The lines of a row whose last field has a quote at its begin, and none at its end."""
 
 
 def lines_of(descriptor: int, waiting: Waiting = nullcontext) -> Iterator[list[bytes]]:
@@ -110,27 +113,42 @@ def json_reader(headers: Headers) -> LineReader:
     return read
 
 
-def csv_reader(key: bytes | None, headers: Headers) -> LineReader:
-    """A row is a value, or key and value. A quoted field must not contain a line break."""
-    number = 0
-
-    def read(lines: list[bytes]) -> list[Record]:
-        nonlocal number
+def csv_records(pieces: Iterable[list[bytes]], key: bytes | None, headers: Headers) -> Iterator[list[Record]]:
+    """A row is a value, or key and value. Raises CommandError for a row that is no such, or has no end."""
+    for rows in _whole_rows(pieces):
         now_ms = time.time_ns() // 1_000_000
         records = []
-        for line in lines:
-            number += 1
-            (row,) = list(csv.reader([line.rstrip(b"\r").decode("utf-8", "surrogateescape")], strict=True)) or [[]]
-            fields = [field.encode("utf-8", "surrogateescape") for field in row]
+        for number, row in rows:
+            fields = _fields(number, row)
             if len(fields) not in (1, 2):
                 raise CommandError(f"line {number}: {len(fields)} columns; must be VALUE or KEY,VALUE", FAILED)
             records.append(Record(0, now_ms, fields[0] if len(fields) == 2 else key, fields[-1], headers))
-        return records
+        yield records
 
-    def checked(lines: list[bytes]) -> list[Record]:
-        try:
-            return read(lines)
-        except csv.Error as error:
-            raise CommandError(f"line {number}: {error}", FAILED) from None
 
-    return checked
+def _whole_rows(pieces: Iterable[list[bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+    """Yields rows and the numbers of their first lines. A quoted field may have line breaks."""
+    count = size = 0
+    begun: list[bytes] = []
+    for lines in pieces:
+        rows = []
+        for line in lines:
+            count += 1
+            begun.append(line)
+            size += len(line) + 1
+            if not _OPEN_ROW.fullmatch(b'"x' + line if len(begun) > 1 else line):
+                rows.append((count - len(begun) + 1, b"\n".join(begun)))
+                begun, size = [], 0
+            elif size > _MAX_LINE_BYTES:
+                raise CommandError(f"a row of the input is longer than {_MAX_LINE_BYTES:,} bytes", FAILED)
+        yield rows
+    if begun:
+        raise CommandError(f"line {count - len(begun) + 1}: a quoted field that begins here does not end", FAILED)
+
+
+def _fields(number: int, row: bytes) -> list[bytes]:
+    try:
+        (fields,) = list(csv.reader([row.rstrip(b"\r").decode("utf-8", "surrogateescape")], strict=True)) or [[]]
+    except csv.Error as error:
+        raise CommandError(f"line {number}: {error}", FAILED) from None
+    return [field.encode("utf-8", "surrogateescape") for field in fields]

@@ -18,7 +18,7 @@ from ..gentle_interrupt import GentleInterrupt
 from ..topics.found_topics import named_topics
 from ..verb import Call, Noun, Verb
 from .batching import Batching
-from .inputs import LineReader, Waiting, csv_reader, json_reader, line_reader, lines_of, whole_input
+from .inputs import LineReader, Waiting, csv_records, json_reader, line_reader, lines_of, whole_input
 from .refusals import explained
 from .report import Report
 
@@ -142,12 +142,12 @@ def _records(
         yield line_reader(None, None, headers, is_tombstone=True)([key])
     elif options.input == "raw":
         yield line_reader(key, None, headers, is_tombstone=False)([whole_input(descriptor, waiting)])
+    elif options.input == "csv":
+        yield from csv_records(lines_of(descriptor, waiting), key, headers)
     else:
         read: LineReader
         if options.input == "jsonl":
             read = json_reader(headers)
-        elif options.input == "csv":
-            read = csv_reader(key, headers)
         else:
             text = options.key_delimiter
             delimiter = None if text is None else text.encode("utf-8", "surrogateescape")

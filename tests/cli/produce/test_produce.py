@@ -1,12 +1,13 @@
 """Tests of ``pybroker produce``; what it wrote is read with ``pybroker consume``."""
 
+import csv
 import io
 import json
 import os
 import re
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from pybroker.base.command_parser import CommandError
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.cli.produce import inputs, noun
+from pybroker.cli.produce.inputs import csv_records
 from pybroker.client.connection import Connection
 from pybroker.client.record_json import record_to_json
 from pybroker.protocol.records.record import Record
@@ -50,6 +52,7 @@ def produced(pybroker: Pybroker, topic: str, file: Path, *arguments: str) -> lis
         (("--tombstone",), "k\n", ["k= 1 -1 "]),
         (("--tombstone", "-k", "gone"), "", ["gone= 4 -1 "]),
         (("--input", "csv", "-k", "d"), '"k,1",v\r\nw\n', ["d=w 1 1 ", "k,1=v 3 1 "]),
+        (("--input", "csv"), 'k,"two\nlines"\n5" disk\n', ['=5" disk -1 7 ', "k=two", "lines 1 9 "]),
         (("--input", "raw"), "a b", ["=a b -1 3 "]),
         (("--input", "jsonl", "-H", "b=2"), '{"value": null}\n\n', ["= -1 -1 b=2"]),
         (("--acks", "1", "--compression", "lz4"), "a\n", ["=a -1 1 "]),
@@ -62,6 +65,25 @@ def test_input_becomes_records(
 ) -> None:
     (tmp_path / "input").write_text(text, newline="")
     assert produced(pybroker, made, tmp_path / "input", *(each.format(t=made) for each in arguments)) == records
+
+
+FIELDS = st.text(st.sampled_from('a,"\r\n\0é '))
+
+
+@given(
+    rows=st.lists(st.lists(FIELDS, min_size=2, max_size=2)),
+    form=st.sampled_from([("\r\n", csv.QUOTE_MINIMAL), ("\r\n", csv.QUOTE_ALL), ("\n", csv.QUOTE_ALL)]),
+    step=st.integers(1, 5),
+)
+def test_csv_of_another_program_is_read_in_any_pieces(
+    rows: list[list[str]], form: tuple[str, Literal[0, 1]], step: int
+) -> None:
+    text = io.StringIO()
+    csv.writer(text, lineterminator=form[0], quoting=form[1]).writerows(rows)
+    lines = text.getvalue().encode().split(b"\n")[:-1]
+    pieces = [lines[begin : begin + step] for begin in range(0, len(lines), step)]
+    found = [record for records in csv_records(pieces, None, ()) for record in records]
+    assert [[record.key, record.value] for record in found] == [[field.encode() for field in row] for row in rows]
 
 
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -117,7 +139,7 @@ def test_dry_run_writes_nothing(pybroker: Pybroker, made: str, tmp_path: Path) -
         (("{t}", "-H", "x"), "", 2, "must be NAME=VALUE"),
         (("{t}", "--transactional-id", "x", "--acks", "1"), "", 2, "needs --acks all"),
         (("{t}", "--input", "csv"), "a,b,c", 1, "line 1: 3 columns"),
-        (("{t}", "--input", "csv"), '"a', 1, "line 1: "),
+        (("{t}", "--input", "csv"), 'a\n"b\n\n', 1, "line 2: a quoted field that begins here does not end"),
         (("{t}", "--input", "jsonl"), "5", 1, "line 1: must be an object"),
         (("{t}", "-l", "/nowhere"), "", 2, "--file /nowhere: No such file"),
     ],
