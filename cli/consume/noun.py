@@ -75,7 +75,7 @@ def _run(call: Call) -> int:
         if options.group is not None:
             _read_as_member(call, start, until, consumption)
         else:
-            starts = starts_of(call.cluster, chosen_partitions(call.cluster, options.topics), start)
+            starts = starts_of(call.cluster, chosen_partitions(call.cluster, options.topics), start, call.output.say)
             reader = _reader(call, starts, until)
             progress = _progress(call, reader)
             for found in reader.batches():
@@ -124,7 +124,7 @@ def _read_as_member(call: Call, start: Place, until: Place | None, consumption: 
     chosen_partitions(call.cluster, options.topics)
 
     def make_reader(committed: dict[TopicPartition, int], others: list[TopicPartition]) -> PartitionReader:
-        return _reader(call, committed | starts_of(call.cluster, others, start), until)
+        return _reader(call, committed | starts_of(call.cluster, others, start, call.output.say), until)
 
     read_as_member(
         *(call.cluster, options.group, options.topics, consumption, make_reader),

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from ...base.command_parser import BAD_INPUT, CommandError
@@ -14,6 +14,7 @@ from ...client.record_filter.syntax import time_ms_of
 from ...protocol.sentinels import EARLIEST, LATEST
 from ..exit_codes import NOT_THERE
 from ..topics.found_topics import named_topics
+from .last_records import starts_of_last
 
 __all__ = ["Place", "chosen_partitions", "ends_of", "parse_start", "parse_until", "starts_of"]
 
@@ -21,6 +22,8 @@ _PARTITIONS = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?")
 _OFFSET = re.compile(r"\d{1,18}")
 _AGO = re.compile(r"-(\d{1,9})(ms|s|m|h|d)")
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_NAMED = 3
+"""A line names so many partitions."""
 _START = "must be start, end, an offset, -10 (the last 10), or @TIME such as @2026-11-25T08:00 or @-15m"
 _UNTIL = "must be end, +10 (10 offsets further), or @TIME such as @2026-11-25T08:00 or @-15m"
 
@@ -78,8 +81,16 @@ def chosen_partitions(cluster: AdminCluster, texts: Iterable[str]) -> list[Topic
     return list(dict.fromkeys(chosen))
 
 
-def starts_of(cluster: AdminCluster, partitions: Iterable[TopicPartition], place: Place) -> dict[TopicPartition, int]:
-    """The first offset to read in each partition; it is within the partition's log."""
+def starts_of(
+    cluster: AdminCluster,
+    partitions: Iterable[TopicPartition],
+    place: Place,
+    tell: Callable[[str], None] = lambda _: None,
+) -> dict[TopicPartition, int]:
+    """The first offset to read in each partition; it is within the partition's log.
+
+    ``tell`` gets a line about an offset that is outside of logs.
+    """
     partitions = list(partitions)
     firsts = cluster.offsets(dict.fromkeys(partitions, EARLIEST))
     if place.kind == "start":
@@ -88,12 +99,23 @@ def starts_of(cluster: AdminCluster, partitions: Iterable[TopicPartition], place
     if place.kind == "time":
         wanted: Mapping[TopicPartition, int] = _at_time(cluster, partitions, place.number, lasts)
     elif place.kind == "last":
-        wanted = {at: last - place.number for at, last in lasts.items()}
+        return starts_of_last(cluster, firsts, lasts, place.number, tell)
     elif place.kind == "offset":
         wanted = dict.fromkeys(partitions, place.number)
+        _tell_outside(place.number, firsts, lasts, tell)
     else:
         wanted = lasts
     return {at: max(firsts[at], min(wanted[at], lasts[at])) for at in partitions}
+
+
+def _tell_outside(
+    offset: int, firsts: Mapping[TopicPartition, int], lasts: Mapping[TopicPartition, int], tell: Callable[[str], None]
+) -> None:
+    outside = [f"{at} ({firsts[at]} to {last})" for at, last in lasts.items() if not firsts[at] <= offset <= last]
+    if outside:
+        more = f" and {len(outside) - _NAMED:,} more" if len(outside) > _NAMED else ""
+        named = ", ".join(outside[:_NAMED])
+        tell(f"offset {offset} is out of range in {named}{more}; reading begins at the nearest offset that is there")
 
 
 def ends_of(

@@ -51,7 +51,7 @@ def consumed(pybroker: Pybroker, *arguments: str) -> list[str]:
         (":0-1", ("-o", "-1"), "37"),
         ("", ("-o", "2"), "2367"),
         ("", ("-o", "end"), ""),
-        ("", ("-o", "99"), ""),
+        ("", ("-o", "4"), ""),
         ("", ("-o", f"@{START_MS + 1_001}"), "2367"),
         ("", ("--until", "+1"), "04"),
         ("", ("-o", "1", "--until", "+2"), "1256"),
@@ -140,6 +140,29 @@ def test_wrong_argument_gives_one_line(
     assert (ran.code, ran.out) == (code, "")
     assert reason in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_offset_outside_of_the_log_is_told_with_the_range(pybroker: Pybroker, filled: str) -> None:
+    for partitions, where in ("", f"{filled}-0 (2 to 4), {filled}-1 (0 to 4)"), (":1", f"{filled}-1 (0 to 4)"):
+        pybroker("topics", "truncate", f"{filled}:0", "--before", "2", "-y")
+        ran = pybroker("consume", f"{filled}{partitions}", "-o", "5", "--until", "end")
+        line = f"offset 5 is out of range in {where}; reading begins at the nearest offset that is there\n"
+        assert (ran.code, ran.out, ran.err) == (0, "", line)
+    assert f" in {filled}-0 (2 to 4); " in pybroker("consume", filled, "-o", "1", "--until", "end").err
+
+
+def test_last_records_are_counted_without_markers_of_transactions(
+    pybroker: Pybroker, filled: str, tmp_path: Path
+) -> None:
+    for number in range(3):
+        (tmp_path / "input").write_text(f"t{number}\n")
+        pybroker("produce", filled, "-p", "0", "--txn-id", filled, "-l", str(tmp_path / "input"))
+    at = f"{filled}:0"
+    assert consumed(pybroker, at, "-o", "-1", "--until", "end") == ["t2"]
+    assert consumed(pybroker, at, "-o", "-4", "--until", "end") == ["v3", "t0", "t1", "t2"]
+    assert consumed(pybroker, at, "-o", "-4", "--until", "end", "--read-committed") == ["v3", "t0", "t1", "t2"]
+    assert len(consumed(pybroker, at, "-o", "-99", "--until", "end")) == 7
+    assert len(consumed(pybroker, filled, "-o", "-5", "--until", "end")) == 9
 
 
 def test_places_are_read() -> None:
