@@ -70,7 +70,9 @@ def refusal(error: Exception) -> CommandError | None:
         return CommandError(f"the request cannot be sent: {error}", BAD_INPUT)
     if isinstance(error, TimeoutError):
         return CommandError(str(error), TIMED_OUT)
-    if isinstance(error, (ConnectionError, TlsError, ClientError)):
+    if isinstance(error, (ConnectionError, TlsError)):
+        return CommandError(f"{error} (pybroker doctor says more)", FAILED)
+    if isinstance(error, ClientError):
         return CommandError(str(error), FAILED)
     return None
 

@@ -26,6 +26,7 @@ from ..protocol.client import (
 from ..protocol.codec import Message
 from ..protocol.errors import ErrorCode, KafkaError, error_for
 from .client_settings import ClientSettings
+from .failure_causes import WANTS_LOGIN, WANTS_TLS, cause_of, handshake_cause_of, is_closing
 from .logins import current_credentials
 from .usable_versions import MAX_RESPONSE_BYTES, USABLE
 
@@ -46,7 +47,10 @@ class Connection:
     def __init__(self, host: str, port: int, settings: ClientSettings) -> None:
         """Connects, asks for the broker's API versions, and logs in. Raises KafkaError when the login is refused."""
         self.address = f"{host}:{port}"
+        self._host = host
         self._settings = settings
+        self._is_advertised = (host, port) not in settings.bootstrap_servers
+        self._has_answered = False
         self._client = ClientConnection(settings.client_id, MAX_RESPONSE_BYTES, USABLE)
         self._events: deque[Event] = deque()
         self._socket = self._connect(host, port)
@@ -124,6 +128,7 @@ class Connection:
         event = self._events.popleft()
         if isinstance(event, ConnectionFailed):
             raise self._broken(event.error)
+        self._has_answered = self._client.served is not None  # the response to the first ApiVersions proves nothing
         return event
 
     def _read(self) -> list[Event]:
@@ -141,29 +146,44 @@ class Connection:
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if settings.receive_buffer_bytes is not None:
                 made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.receive_buffer_bytes)
-            if context is not None:
+        except (OSError, UnicodeError) as error:  # UnicodeError: no host can have such a name
+            cause = cause_of(error, host, is_advertised=self._is_advertised)
+            raise ConnectionError(f"no connection to {self.address}: {cause}") from error
+        if context is not None:
+            try:
                 made = context.wrap_socket(made, server_hostname=host)
-        except UnicodeError as error:  # no host has such a name: a label of it is too long, or a character is forbidden
-            raise ConnectionError(f"no connection to {self.address}: {error}") from error
-        except OSError as error:
-            raise _failure(f"no connection to {self.address}", error) from error
+            except (OSError, UnicodeError) as error:
+                made.close()
+                cause = handshake_cause_of(error, host)
+                raise _failure(f"no connection to {self.address}: {cause}", error) from error
         made.settimeout(settings.request_timeout_ms / 1000)
         return made
 
     def _failed(self, what: str, error: OSError) -> OSError:
+        if is_closing(error):
+            return self._broken(ConnectionClosedError("closed the connection"))
         self.close()
-        return _failure(f"{self.address} {what}", error)
+        return _failure(f"{self.address} {what}: {cause_of(error, self._host)}", error)
 
     def _broken(self, error: ClientError) -> OSError:
         self.close()
         if isinstance(error, TlsAlertError):
             return TlsError(f"{self.address} {error}: 'kafka.security.protocol' must be SSL or SASL_SSL")
-        return ConnectionError(f"{self.address} {error}")
+        cause = self._cause_of_closing() if isinstance(error, ConnectionClosedError) else ""
+        return ConnectionError(f"{self.address} {error}{cause}")
+
+    def _cause_of_closing(self) -> str:
+        security = self._settings.security
+        if self._has_answered or security.sasl is not None:
+            return ""
+        if self._client.served is not None:
+            return f"; {WANTS_LOGIN}"
+        return f"; {WANTS_TLS}" if security.tls is None else ""
 
 
-def _failure(what: str, error: OSError) -> OSError:
+def _failure(text: str, error: Exception) -> OSError:
     """As in Kafka's clients: TlsError (give up) if TLS is refused, ConnectionError (retry) if the broker went away."""
     has_gone = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
     if isinstance(error, ssl.SSLError) and not isinstance(error, has_gone):
-        return TlsError(f"{what}: {error}")
-    return ConnectionError(f"{what}: {error}")
+        return TlsError(text)
+    return ConnectionError(text)

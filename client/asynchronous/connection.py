@@ -25,6 +25,7 @@ from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ..client_settings import ClientSettings
 from ..connection import TlsError
+from ..failure_causes import cause_of, handshake_cause_of
 from ..logins import current_credentials
 from ..usable_versions import USABLE
 
@@ -159,11 +160,13 @@ async def _connect(
     except VersionsRefusedError as error:
         raise ConnectionError(f"{address} {error}") from error
     except ssl.SSLError as error:
-        raise TlsError(f"no connection to {address}: {error}") from None
+        raise TlsError(f"no connection to {address}: {handshake_cause_of(error, host)}") from None
     except ConnectionError:
         raise
     except (OSError, UnicodeError) as error:  # UnicodeError: no host can have such a name
-        raise ConnectionError(f"no connection to {address}: {error}") from None
+        is_advertised = (host, port) not in settings.bootstrap_servers
+        cause = cause_of(error, host, is_advertised=is_advertised)
+        raise ConnectionError(f"no connection to {address}: {cause}") from None
 
 
 async def _open(made: AsyncConnection, client: ClientConnection, settings: ClientSettings) -> None:

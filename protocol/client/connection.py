@@ -39,6 +39,7 @@ _SIZE = Struct(">i")
 _LEAST_RESPONSE_BYTES = 4  # the correlation id
 _MAX_CORRELATION_ID = 2**31 - 1
 _TLS_ALERT = 0x1503  # content type and major version of a TLS record, where the size of a response should be
+_HTTP = int.from_bytes(b"HTTP")
 _OPENING_APIS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 _SASL_HANDSHAKE_V1 = VersionRange(1, 1)  # after v0 raw SASL tokens would follow (KIP-152)
 
@@ -168,6 +169,8 @@ class ClientConnection:
             most = min(most, MAX_OPENING_RESPONSE_BYTES)
         if not _LEAST_RESPONSE_BYTES <= size <= most:
             is_tls_alert = self._is_first_response and size >> 16 == _TLS_ALERT
+            if self._is_first_response and size == _HTTP:
+                raise ResponseSizeError(size, "speaks HTTP: it is not a port of a Kafka broker")
             raise TlsAlertError(size) if is_tls_alert else ResponseSizeError(size)
 
     def _response_in(self, frame: bytearray) -> ResponseReceived:
