@@ -71,6 +71,7 @@ class BatchProducer:
         self._retry_s = retry_s
         self._under_way: dict[Connection, deque[_Sent]] = {}
         self._unsettled: list[_Sent] = []
+        self._begun: set[TopicPartition] = set()
         self._number = 0
         self.fitting_bytes: int | None = None
 
@@ -115,6 +116,7 @@ class BatchProducer:
         sent = _Sent(self._number, at, data, records)
         try:
             connection = self._cluster.leader_connection(at)
+            self._await_earlier(at, connection)
             under_way = self._under_way.setdefault(connection, deque())
             while len(under_way) >= MOST_UNDER_WAY:
                 self._receive(connection, under_way)
@@ -123,6 +125,18 @@ class BatchProducer:
             if sent not in self._unsettled and not any(sent in under_way for under_way in self._under_way.values()):
                 self._unsettled.append(sent)
             self._send_again(error)
+
+    def _await_earlier(self, at: TopicPartition, connection: Connection) -> None:
+        """Receive the responses without which the next batch of a partition could be written in front of earlier ones.
+
+        A leader that has no batch of a producer takes any sequence. If it refuses the first batch because it does not
+        lead yet, it may take the second one, and never the first. The leaders behind two connections cannot keep order.
+        """
+        for other, under_way in self._under_way.items():
+            if other is connection and at in self._begun:
+                continue
+            while any(sent.at == at for sent in under_way):
+                self._receive(other, under_way)
 
     def _start(self, connection: Connection, under_way: deque[_Sent], sent: _Sent) -> None:
         partition = PartitionProduceData(index=sent.at.partition, records=memoryview(sent.data))
@@ -146,6 +160,7 @@ class BatchProducer:
         sent = under_way.popleft()
         result = answer.responses[0].partition_responses[0]
         if result.error_code in _IS_THERE:
+            self._begun.add(sent.at)
             self._written(sent.at, result.base_offset, sent.records)
             return
         self._unsettled.append(sent)
