@@ -68,7 +68,7 @@ def refusal(error: Exception) -> CommandError | None:
         return CommandError(f"{error} ({_name_of(error.code)})", exit_code_of(error.code))
     if isinstance(error, EncodeError):
         return CommandError(f"the request cannot be sent: {error}", BAD_INPUT)
-    if isinstance(error, TimeoutError):
+    if isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError):
         return CommandError(str(error), TIMED_OUT)
     if isinstance(error, (ConnectionError, TlsError)):
         return CommandError(f"{error} (pybroker doctor says more)", FAILED)

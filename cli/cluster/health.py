@@ -12,8 +12,9 @@ from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.messages.metadata import MetadataResponse
 from ..configs.found_settings import found_settings
 from ..configs.resources import NamedResource, ResourceKind
-from ..exit_codes import DONE, TIMED_OUT, UNHEALTHY, refusal
+from ..exit_codes import DONE, NOT_ALLOWED, TIMED_OUT, UNHEALTHY, refusal
 from ..verb import Call, Verb
+from ..visible_topics import UNSEEN, sees_all
 from .log_directories import directories_of
 from .problems import counted, problem, problems_in
 from .shapes import ClusterHealth, ClusterProblem
@@ -21,6 +22,7 @@ from .shapes import ClusterHealth, ClusterProblem
 __all__ = ["HEALTH", "WAIT"]
 
 _MIN_ISR = "min.insync.replicas"
+_NOT_ALLOWED = "not allowed"
 _PAUSE_S = 0.25
 _WILL_COME = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
 """Error codes of a topic that may be there later."""
@@ -53,7 +55,14 @@ def _health(call: Call) -> int:
             break
         sys.stdout.flush()
         time.sleep(watch)
+    if _is_hidden(health):
+        return NOT_ALLOWED
     return DONE if health.is_healthy else UNHEALTHY
+
+
+def _is_hidden(health: ClusterHealth) -> bool:
+    """The user sees no topic, so there is nothing to judge."""
+    return any(each.kind == _NOT_ALLOWED for each in health.problems)
 
 
 def _looked(cluster: AdminCluster) -> ClusterHealth:
@@ -64,6 +73,8 @@ def _looked(cluster: AdminCluster) -> ClusterHealth:
         reached = problem("unreachable", str(error), ())
         return ClusterHealth(is_healthy=False, brokers=0, partitions=0, problems=(reached,))
     problems = [*problems_in(metadata, _min_isr(cluster, metadata)), *_broker_problems(cluster, metadata)]
+    if not problems and not metadata.topics and not sees_all(cluster):
+        problems.append(problem(_NOT_ALLOWED, UNSEEN, ()))
     return ClusterHealth(
         is_healthy=not problems,
         brokers=len(metadata.brokers),
@@ -101,7 +112,8 @@ def _broker_problems(cluster: AdminCluster, metadata: MetadataResponse) -> list[
 
 def _lines(health: ClusterHealth) -> Iterator[str]:
     counts = f"{counted(health.brokers, 'broker')}, {counted(health.partitions, 'partition')}"
-    yield f"healthy: {counts}" if health.is_healthy else f"UNHEALTHY: {counts}"
+    verdict = "healthy" if health.is_healthy else "NOT JUDGED" if _is_hidden(health) else "UNHEALTHY"
+    yield f"{verdict}: {counts}"
     for each in health.problems:
         yield f"  {printable(each.what)}"
         if each.items:

@@ -57,6 +57,7 @@ class ClusterProblem:
         "log directory offline",
         "topic missing",
         "unreachable",
+        "not allowed",
     ]
     what: Annotated[str, "one line"]
     items: Annotated[tuple[str, ...], "the partitions or brokers; at most 20"]

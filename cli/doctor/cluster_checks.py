@@ -6,7 +6,7 @@ from ...base.kafka_names import INTERNAL_TOPICS
 from ...protocol.messages.metadata import MetadataResponsePartition
 from ..cluster.problems import counted
 from ..output.columns import bytes_text, duration_text
-from .judgement import NO_ANSWER, Judgement, listed_names, ok, skipped
+from .judgement import NO_ANSWER, NO_TOPICS, Judgement, listed_names, ok, skipped
 from .shapes import Facts, Unknown
 
 __all__ = [
@@ -41,6 +41,8 @@ def partitions_have_leaders(facts: Facts) -> Judgement:
     """D11."""
     if isinstance(facts.metadata, Unknown):
         return skipped(NO_ANSWER)
+    if facts.hides_topics:
+        return skipped(NO_TOPICS)
     alive = {each.node_id for each in facts.metadata.brokers}
     wrong = _partitions(facts, lambda _, each: each.leader_id not in alive)
     if not wrong:
@@ -75,6 +77,8 @@ def replicas_are_in_sync(facts: Facts) -> Judgement:
     """D13."""
     if isinstance(facts.metadata, Unknown):
         return skipped(NO_ANSWER)
+    if facts.hides_topics:
+        return skipped(NO_TOPICS)
     wrong = _partitions(facts, lambda _, each: len(each.isr_nodes) < len(each.replica_nodes))
     if not wrong:
         return ok("all replicas are in sync")
@@ -130,6 +134,8 @@ def internal_topics_have_replicas(facts: Facts) -> Judgement:
     """D16."""
     if isinstance(facts.metadata, Unknown):
         return skipped(NO_ANSWER)
+    if facts.hides_topics:
+        return skipped(NO_TOPICS)
     wanted = min(_SAFE_REPLICAS, len(facts.metadata.brokers))
     found = {
         topic.name or "": min((len(each.replica_nodes) for each in topic.partitions), default=0)

@@ -23,8 +23,9 @@ from ..groups.partition_offsets import offsets_at
 from ..topics.found_topics import MIN_ISR
 from ..txns.found_transactions import hanging_among, open_transactions
 from ..txns.shapes import HangingTransaction
+from ..visible_topics import sees_all
 from .host_facts import host_facts
-from .judgement import NO_ANSWER
+from .judgement import NO_ANSWER, NO_TOPICS
 from .port_probe import probe_port
 from .shapes import BrokerFacts, ClockFacts, ExpiringGroup, Facts, PortFacts, PortKind, Unknown
 
@@ -78,6 +79,7 @@ def gathered(cluster: AdminCluster, reader: V1Reader | None, config: Path | None
             host=host_facts(config),
         )
     known = metadata
+    hides_topics = not known.topics and not sees_all(cluster)
     kept_minutes = _or_unknown(lambda: _offsets_kept_minutes(cluster, known))
     return Facts(
         wants_tls=wants_tls,
@@ -85,12 +87,13 @@ def gathered(cluster: AdminCluster, reader: V1Reader | None, config: Path | None
         ports=ports,
         metadata=known,
         brokers=_brokers(known, ports, settings),
-        min_isr=_or_unknown(lambda: _min_isr(cluster, known)),
+        hides_topics=hides_topics,
+        min_isr=NO_TOPICS if hides_topics else _or_unknown(lambda: _min_isr(cluster, known)),
         directories=_or_unknown(lambda: _directories(cluster, known)),
-        hanging=_or_unknown(lambda: _hanging(cluster, known)),
+        hanging=NO_TOPICS if hides_topics else _or_unknown(lambda: _hanging(cluster, known)),
         offsets_kept_minutes=kept_minutes,
         clocks=_clocks(reader),
-        future=_or_unknown(lambda: _future(cluster, known)),
+        future=NO_TOPICS if hides_topics else _or_unknown(lambda: _future(cluster, known)),
         expiring=_expiring(reader, kept_minutes),
         host=host_facts(config),
     )

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..visible_topics import UNSEEN
 from .shapes import Unknown, Verdict
 
-__all__ = ["NO_ANSWER", "Judgement", "listed_names", "ok", "skipped"]
+__all__ = ["NO_ANSWER", "NO_TOPICS", "Judgement", "listed_names", "ok", "skipped"]
 
 _SHOWN = 5
 NO_ANSWER = Unknown("the cluster did not answer")
+NO_TOPICS = Unknown(UNSEEN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,6 +159,7 @@ class Facts:
         mechanism: the SASL mechanism of the client; None: it does not log in.
         ports: the addresses that the client begins with.
         min_isr: min.insync.replicas by topic.
+        hides_topics: the user sees no topic, and may not describe the cluster.
         offsets_kept_minutes: offsets.retention.minutes.
         future: partitions with a record whose timestamp is over an hour ahead.
     """
@@ -168,6 +169,7 @@ class Facts:
     ports: tuple[PortFacts, ...]
     metadata: MetadataResponse | Unknown
     is_login_refused: bool = False
+    hides_topics: bool = False
     brokers: tuple[BrokerFacts, ...] = ()
     min_isr: Mapping[str, int] | Unknown
     directories: tuple[LogDirectory, ...] | Unknown

@@ -9,6 +9,7 @@ from ...base.command_parser import CommandParser
 from ..exit_codes import DONE, UNHEALTHY
 from ..output.columns import Column, duration_text
 from ..verb import Call, Verb
+from ..visible_topics import none_of
 from .describe_groups import described_with_offsets
 from .each_group import each_group
 from .group_partitions import lost_records, with_lag_seconds
@@ -69,7 +70,7 @@ def _look(call: Call) -> int:
     if rows and not shown:
         output.say("no lag")
     elif not rows and code == DONE:
-        output.say("there are no groups with offsets")
+        output.say(none_of(call.cluster, "groups with offsets"))
     if options.fail_above is None:
         return code
     reasons = [reason for row in rows if (reason := options.fail_above.excess(row)) is not None]

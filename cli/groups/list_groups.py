@@ -12,6 +12,7 @@ from ...protocol.sentinels import EARLIEST, LATEST
 from ..output.columns import Column
 from ..results import report
 from ..verb import Call, Verb
+from ..visible_topics import none_of
 from .described_groups import DescribedGroup, described_by, listed_groups
 from .group_partitions import lag_of
 from .partition_offsets import Committed, committed_by, offsets_at
@@ -48,7 +49,8 @@ def _run(call: Call) -> int:
         rows = _with_lag(call.cluster, rows)
     call.output.rows(rows, (*_COLUMNS, *(_LAG_COLUMNS if options.lag else ())), name=lambda row: row.group)
     if not rows and not failures:
-        call.output.say("no group matches" if options.patterns or options.state else "there are no groups")
+        is_filtered = options.patterns or options.state
+        call.output.say("no group matches" if is_filtered else none_of(call.cluster, "groups"))
     return report(call.output, failures)
 
 

@@ -9,6 +9,7 @@ from ...protocol.messages.metadata import MetadataResponseTopic
 from ..exit_codes import DONE
 from ..output.columns import Column
 from ..verb import Call, Verb
+from ..visible_topics import none_of
 from .found_topics import MIN_ISR, topic_of
 from .shapes import Topic
 
@@ -48,7 +49,7 @@ def _run(call: Call) -> int:
     ]
     call.output.rows(rows, _COLUMNS, name=lambda row: row.topic)
     if not rows:
-        call.output.say("no topic matches" if found else "there are no topics")
+        call.output.say("no topic matches" if found else none_of(call.cluster, "topics"))
     return DONE
 
 

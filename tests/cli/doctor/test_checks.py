@@ -112,6 +112,12 @@ def test_good_facts_pass_all_checks() -> None:
     assert [check.number for check in CHECKS] == [f"D{number:02}" for number in range(1, len(CHECKS) + 1)]
 
 
+def test_checks_of_partitions_are_skipped_for_a_user_who_sees_no_topic() -> None:
+    hidden = replace(GOOD, metadata=replace(metadata(), topics=[]), hides_topics=True)
+    skipped = [row.check for row in results(hidden) if row.verdict == "skipped"]
+    assert skipped == ["D05", "D11", "D13", "D16"]
+
+
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
