@@ -4,6 +4,7 @@ from ...base.command_parser import CommandParser
 from ...base.lag_verdicts import MIN_SILENCE_S, UNKNOWN_END, Verdict, judge, trend, worst
 from ...base.topic_partition import TopicPartition
 from ..exit_codes import DONE, UNHEALTHY
+from ..groups.group_partitions import lost_records
 from ..output.columns import duration_text
 from ..verb import Call, Verb
 from .evidence import Evidence, gathered
@@ -118,8 +119,9 @@ def _text(
 ) -> str:
     if verdict is None:
         return "has committed no offsets, so it has no lag that the cluster knows"
+    lost = sum(map(lost_records, evidence.last.partitions.values()))
     if evidence.lag == 0:
-        return "has read everything"
+        return f"has LOST {lost:,} records unread; all others are read" if lost else "has read everything"
     if not evidence.last.group.members:
         return "does NOT READ: it has no members"
     rates = "" if written is None or read is None else f"; {read:,.0f} records/s read, {written:,.0f} written"

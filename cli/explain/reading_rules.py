@@ -99,12 +99,12 @@ def _lost_offsets(evidence: Evidence) -> list[Finding]:
         if each.committed < each.start_offset:
             lost = each.start_offset - each.committed
             text = (
-                f"{each.topic}-{each.partition}: retention has deleted {lost:,} records that the group had not read "
-                f"(offset {each.committed}, the log starts at {each.start_offset})"
+                f"{each.topic}-{each.partition}: {lost:,} records that the group had not read were deleted, by "
+                f"retention or by DeleteRecords (offset {each.committed}, the log starts at {each.start_offset})"
             )
             remedies = (
                 "auto.offset.reset decides where the group goes on; pybroker groups reset sets it",
-                f"a longer retention.ms of {each.topic}, or more consumers",
+                f"if retention deleted them: a longer retention.ms of {each.topic}, or more consumers",
             )
         else:
             text = (

@@ -118,6 +118,19 @@ def test_group_without_lag_is_healthy(pybroker: Pybroker, filled: Callable[..., 
     assert ran.out.startswith(f"{group} does NOT READ: it has no members")
 
 
+def test_records_that_were_deleted_unread_are_no_success(
+    pybroker: Pybroker, filled: Callable[..., str], group: str
+) -> None:
+    topic = filled(1, [NOW_MS - HOUR_MS] * 5)
+    pybroker("groups", "reset", group, "--to", "2", "--topics", topic, "--execute")
+    pybroker("topics", "empty", topic, "--yes")
+    ran = pybroker("explain", "lag", group)
+    assert ran.code == 10
+    assert ran.out.startswith(f"{group} has LOST 3 records unread; all others are read")
+    assert "3 records that the group had not read were deleted, by retention or by DeleteRecords" in ran.out
+    assert f"group {group} has offsets outside the log in partition 0" in pybroker("explain", "topic", topic).out
+
+
 def test_command_says_which_subjects_there_are(pybroker: Pybroker) -> None:
     shown = pybroker("explain", "--help").out
     assert all(f"\n  {subject} " in shown for subject in ("group", "lag", "acl"))
