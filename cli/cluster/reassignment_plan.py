@@ -23,6 +23,8 @@ def read_plan(text: str, where: str) -> dict[TopicPartition, tuple[int, ...]]:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise CommandError(f"{where}: is not JSON: {error}", BAD_INPUT) from None
+    if isinstance(document, list) and len(document) == 1:  # as plan -o json prints it
+        (document,) = document
     rows = document.get("partitions") if isinstance(document, dict) else None
     if not isinstance(rows, list):
         raise CommandError(f'{where}: must be {{"version":1,"partitions":[…]}}', BAD_INPUT)

@@ -76,7 +76,11 @@ def test_plan_is_printed_executed_and_verified(servers: str, tmp_path: Path, mon
     file.write_text(run(servers, "cluster", "reassign", "plan", "orders").out)
     (plan,) = checked_json(servers, ReassignmentPlan, "cluster", "reassign", "plan", "orders")
     assert [each["replicas"] for each in plan["partitions"]] == [[3], [3]]
+    as_json = tmp_path / "plan-in-a-list.json"
+    as_json.write_text(json.dumps([plan]))
+    listed = checked_json(servers, PartitionMove, "cluster", "reassign", "execute", str(as_json), "--dry-run")
     moves = checked_json(servers, PartitionMove, "cluster", "reassign", "execute", str(file), "--dry-run")
+    assert listed == moves
     assert [each["is_dry_run"] for each in moves] == [True, True]
     assert run(servers, "cluster", "reassign", "execute", str(file)).code == 0
     states = checked_json(servers, PartitionMoveState, "cluster", "reassign", "verify", str(file))
