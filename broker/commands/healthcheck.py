@@ -4,6 +4,7 @@ Works with any Kafka broker. With ``--probe`` it asks the HTTP endpoint of a pyb
 without one is asked by Kafka's protocol whether it is ready.
 """
 
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -37,10 +38,11 @@ def healthcheck(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code. Raises CommandError, ConfigError."""
     parser = CommandParser(
         "pybroker healthcheck",
-        "Checks that a broker answers. Without arguments: the broker on localhost:9092.",
+        "Checks that a broker answers. Without arguments: the broker at the first address in PYBROKER_BOOTSTRAP, "
+        "else the one of the settings in the environment, by default on localhost:9092.",
         epilog="exit codes: 0 the broker answers, 1 it does not, 2 bad arguments or settings",
     )
-    parser.add_argument("--bootstrap-server", metavar="HOST:PORT", help="address of the broker")
+    parser.add_argument("-b", "--bootstrap-server", metavar="HOST:PORT", help="address of the broker")
     parser.add_argument("--config", metavar="FILE", type=Path, help="settings file of the broker, to find its address")
     parser.add_argument(
         "--probe",
@@ -65,8 +67,11 @@ def healthcheck(arguments: Sequence[str]) -> int:
         if options.probe != READY or http_listener(config) is not None:
             return check_over_http(config, options.probe, options.timeout)
     try:
-        if options.bootstrap_server is not None:
-            address = given_address(options.bootstrap_server)
+        given = options.bootstrap_server
+        if given is None and options.config is None and options.probe is None:
+            given = os.environ.get("PYBROKER_BOOTSTRAP", "").split(",")[0].strip() or None
+        if given is not None:
+            address = given_address(given)
             description = ask_broker(address, options.timeout)
         else:
             config = load_config(options.config or "", environment_settings())

@@ -79,7 +79,7 @@ def _parse(arguments: Sequence[str], commands: Mapping[str, str], scripts: Seque
 def _parser(commands: Mapping[str, str]) -> CommandParser:
     parser = CommandParser(
         "pybroker",
-        "Runs a Kafka-compatible broker. Without arguments it listens on port 9092 and keeps its data in "
+        "Runs a Kafka-compatible broker. Without arguments it listens on localhost:9092 and keeps its data in "
         "./pybroker-data.",
         usage="pybroker [--config FILE] [--override NAME=VALUE]... [options]\n       pybroker COMMAND [options]",
         epilog=_epilog(commands),

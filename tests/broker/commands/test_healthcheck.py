@@ -30,6 +30,19 @@ def test_healthcheck_describes_the_cluster_of_a_running_broker(capsys: pytest.Ca
         assert main(["healthcheck", "--bootstrap-server", broker.bootstrap_servers]) == 1
 
 
+def test_healthcheck_asks_the_broker_of_the_other_commands(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYBROKER_BOOTSTRAP", f"{free_address()},localhost:1")
+    assert main(["healthcheck"]) == 1
+    with Broker() as broker:
+        assert main(["healthcheck", "-b", broker.bootstrap_servers]) == 0
+        monkeypatch.setenv("PYBROKER_BOOTSTRAP", f"{broker.bootstrap_servers},localhost:1")
+        capsys.readouterr()
+        assert main(["healthcheck"]) == 0
+        assert capsys.readouterr().out.startswith(f"{broker.bootstrap_servers} answers")
+
+
 def test_healthcheck_finds_the_address_in_the_brokers_settings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
