@@ -30,8 +30,8 @@ def run_noun(noun: Noun, arguments: Sequence[str]) -> int:
         sys.stdout.write(_noun_help(noun))
         return DONE
     options = _parsed(verb_parser(noun, verb), rest)
-    settings = client_settings(options)
     output = Output(options.output, sys.stdout, sys.stderr, is_quiet=options.quiet)
+    settings = client_settings(options, tell=output.say)
     try:
         with AdminCluster(settings, round(options.timeout * 1000)) as cluster:
             code = verb.run(Call(cluster, options, output))

@@ -6,17 +6,19 @@ Settings come from ``-X``, ``--command-config`` and ``--profile``, in this order
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser, named_values
 from ...client.client_settings import ClientSettings, take_client_settings
 from ...client.given_options import GivenOptions, OptionError
+from ...client.known_settings import KNOWN_SETTINGS
 from ...config.config_error import ConfigError
 from ...config.properties import read_properties
+from ..suggestions import did_you_mean
 from .profiles import profile_settings, profiles_file
 
-__all__ = ["add_connection_options", "checked_settings", "client_settings", "file_settings"]
+__all__ = ["add_connection_options", "checked_settings", "client_settings", "file_settings", "unknown_settings"]
 
 _ADDRESS = "bootstrap.servers"
 _DEFAULT_ADDRESS = "localhost:9092"
@@ -48,8 +50,15 @@ def add_connection_options(parser: CommandParser) -> None:
     add("--timeout", metavar="SECONDS", type=_seconds, default=10.0, help="for how long to try (%(default)g)")
 
 
-def client_settings(options: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> ClientSettings:
-    """The settings that the options ask for; settings of other clients are passed over. Raises CommandError."""
+def client_settings(
+    options: argparse.Namespace,
+    environment: Mapping[str, str] = os.environ,
+    tell: Callable[[str], None] = lambda _: None,
+) -> ClientSettings:
+    """The settings that the options ask for; settings of other clients are passed over. Raises CommandError.
+
+    ``tell`` gets a line about each setting in a file that no client of Kafka has; with ``-X`` it is refused.
+    """
     given: dict[str, str] = {}
     for variable in reversed(_ADDRESS_VARIABLES):
         if environment.get(variable, "").strip():
@@ -58,9 +67,26 @@ def client_settings(options: argparse.Namespace, environment: Mapping[str, str] 
         given |= profile_settings(options.profile, profiles_file(environment))
     if options.command_config is not None:
         given |= file_settings(options.command_config)
-    given |= named_values(options.client_settings, "-X")
+    for line in _unknown(given):
+        tell(f"passed over: {line}")
+    named = named_values(options.client_settings, "-X")
+    for line in _unknown(named):
+        raise CommandError(f"-X {line}", BAD_INPUT)
+    given |= named
     given.setdefault(_ADDRESS, _DEFAULT_ADDRESS)
     return checked_settings(given, options.bootstrap_server, options.timeout)
+
+
+def unknown_settings(given: Iterable[str]) -> list[str]:
+    """The names that no client of Kafka has as a setting, sorted."""
+    return sorted(set(given) - KNOWN_SETTINGS)
+
+
+def _unknown(given: Iterable[str]) -> list[str]:
+    return [
+        f"{name}: clients have no such setting{did_you_mean(name, sorted(KNOWN_SETTINGS))}"
+        for name in unknown_settings(given)
+    ]
 
 
 def checked_settings(given: Mapping[str, str], bootstrap_server: str | None, timeout_s: float) -> ClientSettings:

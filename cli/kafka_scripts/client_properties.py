@@ -9,6 +9,7 @@ from ...client.client_settings import take_client_settings
 from ...client.given_options import GivenOptions, OptionError
 from ...config.config_error import ConfigError
 from ...config.properties import read_properties
+from .script_cluster import warn_of_unknown
 from .script_parser import UsageError
 
 __all__ = ["client_of", "given_properties", "pairs_of"]
@@ -44,6 +45,7 @@ def given_properties(file: Path | None, properties: Mapping[str, str], refused: 
 
 def client_of(servers: str, given: Mapping[str, str], client_id: str) -> AdminCluster:
     """A client of the cluster with these properties; those of other kinds are passed over. Raises CommandError."""
+    warn_of_unknown(given)
     try:
         settings = take_client_settings(GivenOptions({**given, "bootstrap.servers": servers}), client_id)
     except OptionError as error:

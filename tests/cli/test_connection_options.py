@@ -1,11 +1,16 @@
 """Tests of the options that say which cluster a command talks to."""
 
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 from pybroker.base.command_parser import CommandError, CommandParser
+from pybroker.broker.commands.command_line import main
 from pybroker.cli.connecting.connection_options import add_connection_options, client_settings
+from pybroker.cli.kafka_scripts.client_properties import client_of
+from pybroker.cli.kafka_scripts.script_cluster import script_cluster
 from pybroker.client.client_settings import ClientSettings
+from support.processes.ports import free_port
 
 
 def settings(*arguments: str, **environment: str) -> ClientSettings:
@@ -40,10 +45,29 @@ def test_profile_may_write_names_without_quotes(tmp_path: Path) -> None:
     assert not found.security.tls.check_hostname
 
 
-def test_settings_of_other_clients_are_passed_over(tmp_path: Path) -> None:
+def test_settings_of_other_clients_are_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "client.properties"
     file.write_text("group.id=g\nacks=all\n")
-    assert settings("--command-config", str(file)).security.sasl is None
+    assert settings("--command-config", str(file), "-X", "acks=all").security.sasl is None
+    script_cluster(Namespace(command_config=file, bootstrap_server="a:1"))
+    assert capsys.readouterr().err == ""
+
+
+def test_settings_of_no_client_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("security.protocl=SSL\nacks=all\nowner=me\n")
+    assert main(["topics", "list", "--command-config", str(file), "-b", f"127.0.0.1:{free_port()}"]) == 1
+    *lines, _ = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "passed over: owner: clients have no such setting",
+        "passed over: security.protocl: clients have no such setting; did you mean security.protocol?",
+    ]
+    script_cluster(Namespace(command_config=file, bootstrap_server="a:1"))
+    client_of("a:1", {"owner": "me"}, "test")
+    assert capsys.readouterr().err.splitlines() == [
+        f"WARN These configurations '[{names}]' were supplied but are not used yet."
+        for names in ("owner, security.protocl", "owner")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -55,6 +79,10 @@ def test_settings_of_other_clients_are_passed_over(tmp_path: Path) -> None:
         (["--profile", "prod"], "--profile prod: there is no file"),
         (["--timeout", "0"], "must be above 0"),
         (["--timeout", "soon"], "must be a number, not 'soon'"),
+        (
+            ["-X", "security.protocl=SSL"],
+            "-X security.protocl: clients have no such setting; did you mean security.pro",
+        ),
         (["-X", "security.protocol=TLS"], "must be one of PLAINTEXT"),
     ],
 )
