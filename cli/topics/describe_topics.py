@@ -77,8 +77,8 @@ def _run(call: Call) -> int:
             min_isr=min_isr_in(settings[topic.name or ""]),
             partitions=partitions_of(topic),
             settings=tuple(each for each in settings[topic.name or ""] if not each.is_default),
-            consumers=consumers.get(topic.name or "", ()) if options.consumers else None,
-            producers=producers.get(topic.name or "", ()) if options.producers else None,
+            consumers=consumers.get(topic.name or ""),
+            producers=producers.get(topic.name or ""),
         )
         for topic in found
     ]

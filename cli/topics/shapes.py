@@ -82,8 +82,8 @@ class TopicDescription:
     min_isr: Annotated[int | None, "min.insync.replicas; null: it cannot be read"]
     partitions: tuple[Partition, ...]
     settings: tuple[TopicSetting, ...]
-    consumers: Annotated[tuple[TopicConsumer, ...] | None, "groups with offsets; null without --consumers"]
-    producers: Annotated[tuple[TopicProducer, ...] | None, "null without --producers"]
+    consumers: Annotated[tuple[TopicConsumer, ...] | None, "groups with offsets; null: not asked for, or unknown"]
+    producers: Annotated[tuple[TopicProducer, ...] | None, "null: not asked for, or unknown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,9 @@ __all__ = ["consumers_of", "producers_of"]
 def consumers_of(
     cluster: AdminCluster, partitions: Mapping[str, Sequence[int]], failures: list[Exception]
 ) -> dict[str, tuple[TopicConsumer, ...]]:
-    """The groups with offsets in these partitions, by topic. ``failures`` gets the errors of coordinators."""
+    """The groups with offsets in these partitions, by topic. ``failures`` gets the errors of brokers; after an error a
+    topic without rows is left out.
+    """
     groups, unlisted = listed_groups(cluster)
     failures += unlisted
     names: dict[int, list[str]] = defaultdict(list)
@@ -42,26 +44,28 @@ def consumers_of(
                     lag=lag_of(offset.offset, starts.get(at), ends.get(at)),
                 )
             )
-    return {topic: tuple(rows) for topic, rows in found.items()}
+    return {topic: tuple(rows) for topic, rows in found.items() if rows or not unlisted}
 
 
 def producers_of(
     cluster: AdminCluster, partitions: Iterable[TopicPartition], failures: list[Exception]
 ) -> dict[str, tuple[TopicProducer, ...]]:
-    """The producers of these partitions, by topic. ``failures`` gets the errors of leaders and partitions."""
+    """The producers of these partitions, by topic. ``failures`` gets the errors of leaders; a topic is left out when
+    no leader answers.
+    """
     found: dict[str, list[TopicProducer]] = defaultdict(list)
     for at, producers in sorted(active_producers(cluster, partitions, failures).items()):
-        for each in sorted(producers, key=lambda each: each.producer_id):
-            found[at.topic].append(
-                TopicProducer(
-                    partition=at.partition,
-                    producer_id=each.producer_id,
-                    producer_epoch=each.producer_epoch,
-                    last_sequence=_known(each.last_sequence),
-                    last_written_ms=_known(each.last_timestamp),
-                    transaction_start=_known(each.current_txn_start_offset),
-                )
+        found[at.topic] += [
+            TopicProducer(
+                partition=at.partition,
+                producer_id=each.producer_id,
+                producer_epoch=each.producer_epoch,
+                last_sequence=_known(each.last_sequence),
+                last_written_ms=_known(each.last_timestamp),
+                transaction_start=_known(each.current_txn_start_offset),
             )
+            for each in sorted(producers, key=lambda each: each.producer_id)
+        ]
     return {topic: tuple(rows) for topic, rows in found.items()}
 
 

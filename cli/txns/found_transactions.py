@@ -84,8 +84,8 @@ def open_transactions(
 def active_producers(
     cluster: AdminCluster, partitions: Iterable[TopicPartition], failures: list[Exception]
 ) -> dict[TopicPartition, list[ProducerState]]:
-    """The producers that the leaders of the partitions remember; ``failures`` gets the errors of leaders and
-    partitions.
+    """The producers that the leaders of the partitions remember. A partition without an answer is left out, and
+    ``failures`` gets its error.
     """
     by_leader: dict[Connection, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for at in partitions:
@@ -107,6 +107,7 @@ def active_producers(
                 if each.error_code:
                     said = each.error_message or error_for(each.error_code)
                     failures.append(error_for(each.error_code, f"{at}: {said}"))
+                    continue
                 found[at] = each.active_producers
     return found
 

@@ -1,9 +1,14 @@
 """Tests of ``pybroker topics``."""
 
 import re
+from typing import Any
 
 import pytest
 from pybroker.cli.topics.shapes import Topic, TopicChange, TopicDescription
+from pybroker.client.connection import Connection
+from pybroker.protocol.codec import Message
+from pybroker.protocol.errors import ErrorCode, error_for
+from pybroker.protocol.messages.describe_producers import DescribeProducersRequest
 from support.clients.commands import Pybroker, rows_of
 from support.clients.produced import numbered, produce
 
@@ -102,3 +107,20 @@ def test_topic_without_clients_says_so(pybroker: Pybroker, topic: str) -> None:
         "  no group has committed an offset",
         "  the leaders remember no producer",
     ]
+
+
+def test_producers_that_a_leader_does_not_tell_are_no_missing_producers(
+    pybroker: Pybroker, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pybroker("topics", "create", topic, "--wait")
+    ask = Connection.ask
+
+    def old_broker(connection: Connection, request: Message) -> Any:
+        if isinstance(request, DescribeProducersRequest):
+            raise error_for(ErrorCode.UNSUPPORTED_VERSION, "an old broker")
+        return ask(connection, request)
+
+    monkeypatch.setattr(Connection, "ask", old_broker)
+    described = pybroker("topics", "describe", topic, "--producers")
+    assert (described.code, described.err) == (1, "pybroker: an old broker (UNSUPPORTED_VERSION)\n")
+    assert len(described.out.splitlines()) == 1

@@ -31,7 +31,7 @@ ARGUMENTS = {
     "groups export": ("{t}-group",),
     "groups lag": ("{t}-group", "--all"),
     "top": ("-d", "0.1"),
-    "topics describe": ("{t}",),
+    "topics describe": ("{t}", "--consumers"),
     "topics offsets": ("{t}", "--at", "1h"),
     "txns describe": ("{t}-id",),
 }
