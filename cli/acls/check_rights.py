@@ -38,7 +38,7 @@ from ..verb import Call, Verb
 from .rules import RuleFilter, bindings_of, rule_of
 from .shapes import AccessRule, AccessVerdict
 
-__all__ = ["CHECK", "Checked", "check_rights"]
+__all__ = ["CHECK", "Checked", "check_rights", "verdict_lines", "verdict_of"]
 
 _SUPER_USERS, _ALLOW_EVERYONE = "super.users", "allow.everyone.if.no.acl.found"
 _SETTINGS = [_SUPER_USERS, _ALLOW_EVERYONE]
@@ -73,21 +73,28 @@ def _run(call: Call) -> int:
     except QuestionError as error:
         raise CommandError(str(error), BAD_INPUT) from None
     checked = check_rights(call.cluster, question)
+    verdict = verdict_of(question, checked)
+    call.output.documents([verdict], lambda view: verdict_lines(view, kind), name=lambda view: _word(view.is_allowed))
+    return FAILED if verdict.is_allowed is None else DONE if verdict.is_allowed else NOT_ALLOWED
+
+
+def verdict_of(question: AclQuestion, checked: Checked) -> AccessVerdict:
+    """The row of a verdict."""
     explanation = checked.explanation
-    is_allowed = None if checked.is_unknown else explanation.is_allowed
-    verdict = AccessVerdict(
+    reason = explanation.decided_by.value
+    if explanation.decided_by is DecidedBy.NO_ACL and not checked.is_unknown:
+        reason += f": it is {str(explanation.is_allowed).lower()}"
+    return AccessVerdict(
         principal=question.principal,
         host=question.host,
         operation=question.operation.pascal_name,
-        resource=f"{kind.pascal_name}/{name}",
-        is_allowed=is_allowed,
-        reason=explanation.decided_by.value,
+        resource=f"{question.resource_type.pascal_name}/{question.name}",
+        is_allowed=None if checked.is_unknown else explanation.is_allowed,
+        reason=reason,
         rule=None if explanation.binding is None else rule_of(explanation.binding),
         nearest=tuple(map(rule_of, checked.nearest)),
         assumptions=tuple(checked.assumptions),
     )
-    call.output.documents([verdict], lambda view: _lines(view, kind), name=lambda view: _word(view.is_allowed))
-    return FAILED if is_allowed is None else DONE if is_allowed else NOT_ALLOWED
 
 
 def check_rights(cluster: AdminCluster, question: AclQuestion) -> Checked:
@@ -144,7 +151,8 @@ def _assumptions(explanation: Explanation, secret: set[str]) -> list[str]:
     return [f"the brokers do not tell {name}; taken for none" for name in sorted(decisive & secret)]
 
 
-def _lines(verdict: AccessVerdict, kind: AclResourceType) -> Iterator[str]:
+def verdict_lines(verdict: AccessVerdict, kind: AclResourceType) -> Iterator[str]:
+    """The lines that show a verdict on a resource of this kind to people."""
     yield f"{_word(verdict.is_allowed).upper()}. {verdict.reason[0].upper()}{verdict.reason[1:]}."
     if verdict.rule is not None:
         yield f"  rule      {_rule_text(verdict.rule)}"

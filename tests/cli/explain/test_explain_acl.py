@@ -39,7 +39,18 @@ def test_rule_that_decides_is_named(pybroker: Pybroker, guarded: str) -> None:
     assert (allowed.code, view["allowed"], view["rule"]["resource"]) == (0, True, "or")
     denied = pybroker(*question, "--user", "bob")
     assert denied.code == 4
-    assert "super.users may allow it all the same" in denied.out
+    assert "the brokers do not tell super.users" in denied.out
+
+
+def test_explanation_is_told_in_the_words_of_acls_check(pybroker: Pybroker, guarded: str) -> None:
+    for user, topic in (("ana", "orders"), ("bob", "orders"), ("bob", "other")):
+        asked = (user, "read", f"topic/{topic}", "-b", guarded)
+        assert pybroker("explain", "acl", *asked) == pybroker("acls", "check", *asked)
+    denied = pybroker("explain", "acl", "bob", "read", "topic/orders", "-b", guarded).out
+    assert "  nearest   ALLOW User:ana Read Topic/or (prefixed) from *" in denied
+    assert "  would do  pybroker acls add --allow User:bob --read --topic orders" in denied
+    closed = pybroker("explain", "acl", "bob", "read", "topic/other", "-b", guarded).out
+    assert "allow.everyone.if.no.acl.found decides: it is false." in closed
 
 
 def test_question_may_be_three_words(pybroker: Pybroker, guarded: str) -> None:
