@@ -44,6 +44,7 @@ def kept_text(policy: str, kept_ms: int, kept_bytes: int) -> str:
 def _findings(
     policy: str, kept_ms: int, kept_bytes: int, segment_bytes: int, partitions: Sequence[RetentionPartition]
 ) -> Iterator[Finding]:
+    yield from _kept_without_retention(policy, partitions)
     if "delete" not in policy:
         return
     for each in partitions:
@@ -78,3 +79,34 @@ def _findings(
                 culprit=None,
                 remedies=("wait for log.retention.check.interval.ms, and look at the log of the leader",),
             )
+        elif kept_bytes >= 0 and each.size is not None and each.size > kept_bytes:
+            yield _note(
+                "whole_segments",
+                f"partition {each.partition} has {bytes_text(each.size)}, more than retention.bytes: the newest "
+                "segment stays until it is full (segment.bytes) or older than segment.ms, and others go as a whole, as "
+                "long as retention.bytes are left",
+                "smaller segment.bytes or segment.ms",
+            )
+
+
+def _kept_without_retention(policy: str, partitions: Sequence[RetentionPartition]) -> Iterator[Finding]:
+    """Bytes that stay until the broker compacts or deletes their segment."""
+    if "compact" in policy and any(each.end_offset - each.start_offset > 1 for each in partitions):
+        yield _note(
+            "not_yet_compacted",
+            "older records of a key stay until the broker compacts their segment: never the newest segment, and "
+            "others when the share of records not yet compacted reaches min.cleanable.dirty.ratio",
+            "smaller segment.ms or segment.bytes, and a smaller min.cleanable.dirty.ratio",
+        )
+    for each in partitions:
+        if each.start_offset == each.end_offset and each.size:
+            yield _note(
+                "deleted_in_segment",
+                f"partition {each.partition} has no records, but {bytes_text(each.size)}: deleted records use disk "
+                "space until their segment goes as a whole, and the newest segment goes only after it is full or "
+                "older than segment.ms",
+            )
+
+
+def _note(kind: str, text: str, *remedies: str) -> Finding:
+    return Finding(kind=kind, is_trouble=False, text=text, culprit=None, remedies=remedies)

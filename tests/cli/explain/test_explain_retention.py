@@ -20,12 +20,23 @@ GOOD = RetentionPartition(partition=0, start_offset=5, end_offset=9, expired_rec
         ("delete", DAY_MS, -1, {}, [], "t keeps 1 d and any size"),
         ("delete", DAY_MS, 2048, {}, [], "t keeps 1 d and 2.0 KiB a partition"),
         ("delete", -1, -1, {"expired_records": None, "future_offset": 7}, [], "t keeps all records for ever"),
-        ("compact", DAY_MS, -1, {"expired_records": 2}, [], "t keeps the newest record of each key for ever"),
+        (
+            "compact",
+            DAY_MS,
+            -1,
+            {"expired_records": 2},
+            ["not_yet_compacted"],
+            "t keeps the newest record of each key for ever",
+        ),
         ("delete", DAY_MS, -1, {"expired_records": 1}, ["shared_segment"], "yet 1 offset is older"),
         ("delete", DAY_MS, -1, {"expired_records": 3}, ["shared_segment"], "yet 3 offsets are older"),
         ("delete", DAY_MS, -1, {"future_offset": 7, "expired_records": 2}, ["timestamp_in_future"], "yet 2 offsets"),
-        ("compact,delete", -1, 0, {"size": 1001}, ["above_size"], "t keeps any time and 0 B a partition"),
-        ("delete", -1, 0, {"size": 1000}, [], "t keeps any time"),
+        ("delete", -1, 0, {"size": 1001}, ["above_size"], "t keeps any time and 0 B a partition"),
+        ("delete", -1, 0, {"size": 1000}, ["whole_segments"], "t keeps any time"),
+        ("delete", -1, 100, {"size": 100}, [], "t keeps any time"),
+        ("compact,delete", -1, 0, {"size": 9}, ["not_yet_compacted", "whole_segments"], "t keeps any time"),
+        ("delete", -1, -1, {"start_offset": 9}, ["deleted_in_segment"], "t keeps all records for ever"),
+        ("delete", -1, -1, {"start_offset": 9, "size": 0}, [], "t keeps all records for ever"),
     ],
 )
 def test_retention_is_explained_by_settings_and_offsets(
@@ -34,7 +45,7 @@ def test_retention_is_explained_by_settings_and_offsets(
     view = explained_retention("t", policy, kept_ms, kept_bytes, 1000, [replace(GOOD, **changes)])
     assert [each.kind for each in view.findings] == kinds
     assert text in view.text
-    assert view.is_healthy == (set(kinds) <= {"shared_segment"})
+    assert view.is_healthy == (not {"above_size", "timestamp_in_future"} & set(kinds))
 
 
 def test_record_with_a_timestamp_in_the_future_is_named(servers: str) -> None:
