@@ -379,7 +379,6 @@ USED_FROM_OUTSIDE: dict[str, str] = {
     "pipeline/mirror/offset_map.py:translated": "users call it: docs/user/pipeline.md",
     "pipeline/topics/data_source.py:streamReader": "Spark calls it",
     "pipeline/topics/data_source.py:streamWriter": "Spark calls it",
-    "pipeline/topics/data_source.py:writer": "Spark calls it",
     "pipeline/topics/topic_stream_reader.py:getDefaultReadLimit": "Spark calls it",
     "pipeline/topics/topic_stream_reader.py:initialOffset": "Spark calls it",
     "pipeline/topics/topic_stream_reader.py:prepareForTriggerAvailableNow": "Spark calls it",

@@ -84,8 +84,8 @@ def open_transactions(
 def active_producers(
     cluster: AdminCluster, partitions: Iterable[TopicPartition], failures: list[Exception]
 ) -> dict[TopicPartition, list[ProducerState]]:
-    """The producers that the leaders of the partitions remember. A partition without an answer is left out, and
-    ``failures`` gets its error.
+    """The producers that the leaders of the partitions remember. A partition whose leader does not respond is
+    left out, and ``failures`` gets its error.
     """
     by_leader: dict[Connection, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for at in partitions:

@@ -51,7 +51,7 @@ OPTIONS = {
     "acls add": ["--allow", HOSTILE, "--read", "--topic", HOSTILE],
     "acls remove": ["--topic", HOSTILE],
     "configs diff": [f"topic/{HOSTILE}"],
-    "explain acl": ["--topic", HOSTILE, "--operation", "read"],
+    "explain acl": [f"User:{HOSTILE}", "read", f"topic/{HOSTILE}"],
     "quotas set": ["--user", HOSTILE, "--consume", "1MB"],
     "quotas unset": ["--user", HOSTILE],
     "topics alter": ["-c", f"{HOSTILE}={HOSTILE}"],
