@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import Self
 
-__all__ = ["GentleInterrupt", "TerminatedError", "ended_by_sigterm"]
+__all__ = ["GentleInterrupt", "TerminatedError", "Waiting", "ended_by_sigterm"]
+
+Waiting = Callable[[], AbstractContextManager[None]]
+"""A context in which a command waits, such as `GentleInterrupt.waiting`."""
 
 
 class TerminatedError(KeyboardInterrupt):

@@ -1,8 +1,8 @@
 """Reads batches, selects records, and prints them until there are enough."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import nullcontext
 from itertools import islice
-from typing import TypeVar
 
 from ...client.fetching.fetches import MAX_PLAIN_BYTES
 from ...client.fetching.partition_reader import Batches
@@ -12,11 +12,11 @@ from ...protocol.errors import CorruptRecordError
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.record import Record, plain_payload, read_records
 from ...protocol.records.value_split import split_values
+from ..gentle_interrupt import Waiting
 from .forms import Printer
 
 __all__ = ["Consumption"]
 
-T = TypeVar("T")
 _PARTS_A_SECOND = 10
 
 
@@ -24,7 +24,7 @@ class Consumption:
     """Prints at most `limit` records (None: no limit), those that `search` finds, at most `rate` a second.
 
     Attributes:
-        next_offset: the offset behind the last record, when the limit was reached.
+        next_offset: the offset behind the last record, when the limit was reached or there is a rate.
     """
 
     def __init__(self, printer: Printer, *, limit: int | None, search: BatchSearch | None, rate: float | None) -> None:
@@ -40,8 +40,12 @@ class Consumption:
         """Whether as many records were printed as are wanted."""
         return self._left == 0
 
-    def take(self, found: Batches) -> None:
-        """Print the records of batches. Raises KafkaError for a broken batch."""
+    def take(self, found: Batches, waiting: Waiting = nullcontext) -> None:
+        """Print the records of batches. Raises KafkaError for a broken batch.
+
+        ``waiting``: a context in which the time for the next records is waited for.
+        """
+        self.next_offset = None
         for batch in found.batches:
             if self.is_full:
                 break
@@ -49,20 +53,23 @@ class Consumption:
                 raise CorruptRecordError(
                     f"{found.at}: the checksum of the batch at offset {batch.base_offset} is wrong"
                 )
-            self._print(batch, found)
+            self._print(batch, found, waiting)
         self._printer.flush()
 
-    def _print(self, batch: RecordBatch, found: Batches) -> None:
+    def _print(self, batch: RecordBatch, found: Batches, waiting: Waiting) -> None:
         is_cut = self._left is not None and batch.record_count > self._left
-        if not is_cut and self._search is None and self._printer.takes_values and _is_whole(batch, found):
-            for values in self._parts(split_values(plain_payload(batch, MAX_PLAIN_BYTES), batch.record_count)):
-                self._printer.print_values(values)
+        is_plain = self._search is None and self._at_once is None and self._printer.takes_values
+        if is_plain and not is_cut and _is_whole(batch, found):
+            values = split_values(plain_payload(batch, MAX_PLAIN_BYTES), batch.record_count)
+            self._printer.print_values(values)
+            if self._left is not None:
+                self._left -= len(values)
             if self.is_full:
                 self.next_offset = batch.next_offset
             return
-        for records in self._parts(islice(self._records(batch, found), self._left)):
+        for records in self._parts(list(islice(self._records(batch, found), self._left)), waiting):
             self._printer.print_records(found.at, records)
-            if records and self.is_full:
+            if records and (self.is_full or self._at_once is not None):
                 self.next_offset = records[-1].offset + 1
 
     def _records(self, batch: RecordBatch, found: Batches) -> Iterator[Record]:
@@ -72,20 +79,19 @@ class Consumption:
             records = self._search.records(batch, found.at.partition, MAX_PLAIN_BYTES)
         return (record for record in records if found.start <= record.offset < found.end)
 
-    def _parts(self, items: Iterable[T]) -> Iterator[list[T]]:
-        """Yields as many items as are still wanted, in lists that the rate allows."""
-        rest = items if isinstance(items, list) else list(items)
-        if self._left is not None:
-            rest = rest[: self._left]
-            self._left -= len(rest)
-        if self._at_once is None:
-            yield rest
-            return
-        for begin in range(0, len(rest), self._at_once):
-            part = rest[begin : begin + self._at_once]
-            self._pace.wait_for(len(part))
+    def _parts(self, records: list[Record], waiting: Waiting) -> Iterator[list[Record]]:
+        """Yields the records in lists that the rate allows."""
+        at_once = self._at_once or max(len(records), 1)
+        for begin in range(0, len(records), at_once):
+            part = records[begin : begin + at_once]
+            if self._at_once is not None:
+                with waiting():
+                    self._pace.wait_for(len(part))
+            if self._left is not None:
+                self._left -= len(part)
             yield part
-            self._printer.flush()
+            if self._at_once is not None:
+                self._printer.flush()
 
 
 def _is_whole(batch: RecordBatch, found: Batches) -> bool:

@@ -1,6 +1,6 @@
 """Reads as a member of a group: from its committed offsets, and with ``--commit`` commits what was printed.
 
-At Ctrl-C the batches in hand are printed to their end and committed.
+At Ctrl-C the batches in hand are printed to their end and committed, with a rate what is printed by then.
 """
 
 import time
@@ -11,7 +11,7 @@ from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...client.fetching.partition_reader import Batches, PartitionReader
 from ...client.group_membership import GroupMembership
-from ..gentle_interrupt import GentleInterrupt
+from ..gentle_interrupt import GentleInterrupt, Waiting
 
 __all__ = ["Taker", "read_as_member"]
 
@@ -26,7 +26,7 @@ class Taker(Protocol):
     """Takes the records that are read, until it is full.
 
     Attributes:
-        next_offset: the offset behind the last record that it took, when it is full.
+        next_offset: the offset behind the last record that it took; None: it took all that it was given.
     """
 
     next_offset: int | None
@@ -36,8 +36,8 @@ class Taker(Protocol):
         """Whether no more records are wanted."""
         ...
 
-    def take(self, found: Batches) -> None:
-        """Take the records of batches. Raises KafkaError for a broken batch."""
+    def take(self, found: Batches, waiting: Waiting) -> None:
+        """Take the records of batches; may wait in ``waiting``. Raises KafkaError for a broken batch."""
         ...
 
 
@@ -114,11 +114,13 @@ class _Reading:
                     time.sleep(_IDLE_S)
                 batches = reader.poll()
             for found in batches:
-                consumption.take(found)
+                try:
+                    consumption.take(found, self._interrupt.waiting)
+                except KeyboardInterrupt:
+                    self._note(found.at, consumption.next_offset)
+                    raise
                 is_full = consumption.is_full and consumption.next_offset is not None
-                behind = consumption.next_offset if is_full else reader.positions.get(found.at, found.end)
-                assert behind is not None
-                self._offsets[found.at] = self._taken[found.at] = behind
+                self._note(found.at, consumption.next_offset if is_full else reader.positions.get(found.at, found.end))
                 if consumption.is_full:
                     return True
             if time.monotonic() - self._committed_s > _COMMIT_EVERY_S:
@@ -128,6 +130,11 @@ class _Reading:
                 self._offsets.clear()
                 return False
         return True
+
+    def _note(self, at: TopicPartition, behind: int | None) -> None:
+        """Note that everything in front of an offset was taken; None: nothing is known."""
+        if behind is not None:
+            self._offsets[at] = self._taken[at] = behind
 
     def commit(self) -> None:
         """Commit what was printed, if that is wanted."""

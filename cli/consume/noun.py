@@ -41,8 +41,7 @@ def _arguments(parser: CommandParser) -> None:
         "--format",
         metavar="FORM",
         choices=FORMS,
-        default="value",
-        help=f"{', '.join(FORMS)} (%(default)s: one value a line)",
+        help=f"{', '.join(FORMS)} ({FORMS[0]}: one value a line)",
     )
     add("--headers", action="store_true", help="put the headers and a tab in front of each value")
     add("-g", "--group", metavar="GROUP", help="read as a member of this group, from its committed offsets")
@@ -65,10 +64,14 @@ def _run(call: Call) -> int:
         raise CommandError("--follow and --until exclude each other", BAD_INPUT)
     if options.commit and options.group is None:
         raise CommandError("--commit needs --group", BAD_INPUT)
+    if options.format_string is not None and (options.format is not None or options.headers):
+        raise CommandError("--format-string excludes --format and --headers: it says all", BAD_INPUT)
     start = parse_start(options.offset)
     until = None if options.until is None else parse_until(options.until)
     is_terminal = sys.stdout.isatty() and options.format != "raw"
-    form = chosen_form(options.format, options.format_string, with_headers=options.headers, is_terminal=is_terminal)
+    form = chosen_form(
+        options.format or FORMS[0], options.format_string, with_headers=options.headers, is_terminal=is_terminal
+    )
     printer = Printer(form, sys.stdout.buffer)
     consumption = Consumption(printer, limit=options.count, search=_search(options.filter), rate=options.rate)
     try:

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
@@ -11,6 +12,7 @@ from ...client.fetching.partition_reader import Batches, PartitionReader
 from ...protocol.errors import CorruptRecordError
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.record import read_records
+from ..gentle_interrupt import Waiting
 from .record_formatters import RecordFormatter
 from .record_lines import PropertyError
 
@@ -43,7 +45,7 @@ class LinePrinting:
         """Whether as many records were printed as are wanted."""
         return 0 <= self._limit <= self.count
 
-    def take(self, found: Batches) -> None:
+    def take(self, found: Batches, _waiting: Waiting = nullcontext) -> None:
         """Print the records of batches. Raises KafkaError for a broken batch, PropertyError."""
         try:
             for batch in found.batches:

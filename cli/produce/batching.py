@@ -8,6 +8,7 @@ import random
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from itertools import accumulate
 
 from ...base.topic_partition import TopicPartition
@@ -15,6 +16,7 @@ from ...client.pace import Pace
 from ...client.producing.batch_producer import BatchProducer
 from ...client.producing.murmur2 import partition_of_key
 from ...protocol.records.record import Record
+from ..gentle_interrupt import Waiting
 
 __all__ = ["Batching"]
 
@@ -23,7 +25,10 @@ _PARTS_A_SECOND = 10
 
 
 class Batching:
-    """`partitions`: the number of partitions. `fixed`: the partition of all records; None: chosen by key."""
+    """`partitions`: the number of partitions. `fixed`: the partition of all records; None: chosen by key.
+
+    `waiting`: a context in which the time for the next records is waited for.
+    """
 
     def __init__(
         self,
@@ -34,6 +39,7 @@ class Batching:
         fixed: int | None,
         batch_bytes: int,
         rate: float | None,
+        waiting: Waiting = nullcontext,
         choose: Callable[[Sequence[int]], int] = random.choice,
     ) -> None:
         self._producer = producer
@@ -42,6 +48,7 @@ class Batching:
         self._fixed = fixed
         self._batch_bytes = batch_bytes
         self._pace = Pace(rate)
+        self._waiting: Waiting = nullcontext if rate is None else waiting
         self._most = None if rate is None else max(1, int(rate / _PARTS_A_SECOND))
         self._choose = choose
         self._sticky = self._another()
@@ -52,7 +59,7 @@ class Batching:
         """Send records that have only values."""
         while values:
             part, values = self._fitting(values)
-            self._pace.wait_for(len(part))
+            self._wait_for(len(part))
             at = TopicPartition(self._topic, self._sticky)
             self._producer.send_values(at, part, time.time_ns() // 1_000_000)
             self._sticky = self._another()
@@ -77,12 +84,16 @@ class Batching:
             self._send(partition)
 
     def _send(self, partition: int) -> None:
+        self._wait_for(len(self._gathered[partition]))
         records = self._gathered.pop(partition)
         del self._sizes[partition]
-        self._pace.wait_for(len(records))
         self._producer.send_records(TopicPartition(self._topic, partition), records)
         if partition == self._sticky:
             self._sticky = self._another()
+
+    def _wait_for(self, records: int) -> None:
+        with self._waiting():
+            self._pace.wait_for(records)
 
     def _partition_of(self, key: bytes | None) -> int:
         if self._fixed is not None:

@@ -9,16 +9,16 @@ import re
 import select
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 
 from ...base.command_parser import FAILED, CommandError
 from ...client.record_json import RecordJsonError, record_from_json
 from ...protocol.records.record import Headers, Record
+from ..gentle_interrupt import Waiting
 
-__all__ = ["LineReader", "Waiting", "csv_records", "json_reader", "line_reader", "lines_of", "whole_input"]
+__all__ = ["LineReader", "csv_records", "json_reader", "line_reader", "lines_of", "whole_input"]
 
 LineReader = Callable[[list[bytes]], list[Record]]
-Waiting = Callable[[], AbstractContextManager[None]]
 
 _READ_BYTES = 512 << 10
 _MAX_LINE_BYTES = 100_000_000

@@ -14,11 +14,11 @@ from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.records.compression import Codec
 from ...protocol.records.record import Headers, Record
 from ..exit_codes import DONE, NOT_THERE
-from ..gentle_interrupt import GentleInterrupt
+from ..gentle_interrupt import GentleInterrupt, Waiting
 from ..topics.found_topics import named_topics
 from ..verb import Call, Noun, Verb
 from .batching import Batching
-from .inputs import LineReader, Waiting, csv_records, json_reader, line_reader, lines_of, whole_input
+from .inputs import LineReader, csv_records, json_reader, line_reader, lines_of, whole_input
 from .refusals import explained
 from .report import Report
 
@@ -86,6 +86,7 @@ def _run(call: Call) -> int:
             identity=identity,
             retry_s=max(_RETRY_S, options.timeout),
         )
+        interrupt = GentleInterrupt()
         batching = Batching(
             producer,
             options.topic,
@@ -93,10 +94,11 @@ def _run(call: Call) -> int:
             fixed=options.partition,
             batch_bytes=options.batch,
             rate=options.rate,
+            waiting=interrupt.waiting,
         )
         is_done = False
         try:
-            with GentleInterrupt() as interrupt:
+            with interrupt:
                 try:
                     _write(options, descriptor, headers, batching, interrupt.waiting)
                 finally:

@@ -245,6 +245,30 @@ def test_member_that_is_ended_commits_what_it_printed_and_leaves(
     assert consumed(pybroker, filled, "-g", f"group-{filled}", "--until", "end") == []
 
 
+@pytest.mark.parametrize("other", [("--format", "json"), ("--headers",)])
+def test_format_string_excludes_other_forms(pybroker: Pybroker, filled: str, other: tuple[str, ...]) -> None:
+    ran = pybroker("consume", filled, "-f", "%v", *other)
+    assert (ran.code, ran.out) == (2, "")
+    assert "--format-string excludes" in ran.err
+
+
+def test_slow_member_that_is_ended_commits_what_it_printed_of_a_batch(
+    pybroker: Pybroker, servers: str, topic: str, tmp_path: Path
+) -> None:
+    (tmp_path / "input").write_text("".join(f"v{number}\n" for number in range(1000)))
+    assert pybroker("topics", "create", topic).code == 0
+    assert pybroker("produce", topic, "-l", str(tmp_path / "input")).code == 0
+    words = f"consume {topic} -g group-{topic} --commit --rate 10 -b {servers}".split()
+    with subprocess.Popen((sys.executable, "-m", "pybroker", *words), stdout=subprocess.PIPE) as member:
+        assert member.stdout is not None
+        printed = [member.stdout.readline() for _ in range(3)]
+        member.send_signal(signal.SIGINT)
+        printed += member.stdout.readlines()
+    assert (member.returncode, printed) == (130, [b"v%d\n" % number for number in range(len(printed))])
+    (next_one,) = consumed(pybroker, topic, "-g", f"group-{topic}", "-n", "1")
+    assert next_one == f"v{len(printed)}"
+
+
 def test_json_of_records_has_the_documented_shape(pybroker: Pybroker, servers: str, topic: str) -> None:
     pybroker("topics", "create", topic)
     producer = Producer({"bootstrap.servers": servers})

@@ -5,6 +5,9 @@ import io
 import json
 import os
 import re
+import signal
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Literal
@@ -250,3 +253,19 @@ def test_progress_shows_the_share_of_a_file(
     monkeypatch.setattr("sys.stderr", terminal)
     assert pybroker("produce", topic, "-l", str(file)).code == 0
     assert terminal.getvalue().split("\r")[-1].startswith(f"[{'#' * 30}] 100% 1,000 records written, ")
+
+
+def test_slow_produce_ends_at_ctrl_c_and_has_written_the_first_records(
+    pybroker: Pybroker, servers: str, topic: str, tmp_path: Path
+) -> None:
+    assert pybroker("topics", "create", topic).code == 0
+    (tmp_path / "input").write_text("".join(f"v{number}\n" for number in range(1000)))
+    words = f"produce {topic} -l {tmp_path / 'input'} --rate 10 -v -b {servers}".split()
+    with subprocess.Popen((sys.executable, "-u", "-m", "pybroker", *words), stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        writer.send_signal(signal.SIGINT)
+        writer.stdout.read()
+    written = pybroker("consume", topic, "--until", "end").out.splitlines()
+    assert (writer.returncode, written) == (130, [f"v{number}" for number in range(len(written))])
+    assert 0 < len(written) < 1000

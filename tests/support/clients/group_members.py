@@ -12,6 +12,7 @@ from kafka import KafkaConsumer
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from pybroker.base.topic_partition import TopicPartition as At
 from pybroker.cli.consume.group_reading import read_as_member
+from pybroker.cli.gentle_interrupt import Waiting
 from pybroker.client.admin_cluster import AdminCluster
 from pybroker.client.client_settings import take_client_settings
 from pybroker.client.fetching.partition_reader import NO_END, Batches, PartitionReader
@@ -205,7 +206,7 @@ class PybrokerMember(_ThreadMember):
     def is_full(self) -> bool:
         return self.told_to_leave.is_set()
 
-    def take(self, found: Batches) -> None:
+    def take(self, found: Batches, waiting: Waiting) -> None:
         for batch in found.batches:
             self.note_read((found.at.partition, record.offset) for record in read_records(batch))
 
