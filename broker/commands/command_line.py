@@ -122,9 +122,6 @@ def _user(arguments: Sequence[str]) -> int:
 _COMPLETE = "__complete"
 """The command that the shells' scripts call; no help shows it."""
 
-_CLUSTER_OPTIONS = ("-b", "--bootstrap-server", "--command-config", "--profile", "-X")
-"""With one of them ``explain acl`` asks a cluster."""
-
 # Each subcommand imports its code when it runs.
 _COMMANDS: Mapping[str, _Command] = {
     "certificates": _Command("make certificates for brokers, to try TLS with", _certificates),
@@ -204,7 +201,7 @@ def _programs_of(noun: str, arguments: Sequence[str]) -> tuple[Program, ...]:
     """The verbs of a noun that read the files and the metadata of a broker, so no command for any cluster."""
     from ...cli.verb import Program
 
-    if noun != "explain" or any(argument.startswith(_CLUSTER_OPTIONS) for argument in arguments):
+    if noun != "explain" or not any(argument.startswith("--config") for argument in arguments):
         return ()
     return (Program("acl", "say whether a user may do something, and which rule decides", _explain_acl),)
 

@@ -53,7 +53,7 @@ def hidden_settings(cluster: AdminCluster) -> HiddenSettings:
 
 ACL = Verb(
     "acl",
-    "say whether a user may do something, by the cluster's ACLs; exits with 4 when it is denied",
+    "say whether a user may do something, by the cluster's ACLs, or with --config FILE by a broker's files",
     _arguments,
     _run,
     row=AclExplanation,

@@ -77,8 +77,11 @@ def test_question_that_is_not_whole_is_refused(pybroker: Pybroker, question: lis
         assert words in ran.err
 
 
-def test_cluster_without_authorizer_allows_everything(pybroker: Pybroker, servers: str) -> None:
-    ran = pybroker("explain", "acl", "--operation", "Read", "--topic", "orders", "-b", servers, "--user", "bob")
+def test_cluster_without_authorizer_allows_everything(
+    pybroker: Pybroker, servers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYBROKER_BOOTSTRAP", servers)
+    ran = pybroker("explain", "acl", "--operation", "Read", "--topic", "orders", "--user", "bob")
     assert ran.code == 0
 
 
