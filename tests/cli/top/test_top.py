@@ -145,7 +145,7 @@ def test_each_table_has_a_width_and_a_value_for_each_column() -> None:
         assert all(len(each.title) < width for each, width in zip(section.columns[1:], section.widths, strict=True))
 
 
-def test_one_look_without_a_terminal_prints_tables(servers: str, http: str) -> None:
+def test_top_prints_its_tables_once_without_a_terminal(servers: str, http: str) -> None:
     run(servers, "topics", "create", "busy", "-p", "2", "--wait")
     produce(servers, [Produced("busy", 0, -1, -1, None, b"value")] * 3)
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "behind"})
