@@ -1,94 +1,117 @@
 """Decides as a broker's authorizer does, by the ACLs that Kafka's protocol tells, and names the rule that decides.
 
-**Limits.** The protocol does not tell the values of ``super.users`` and ``allow.everyone.if.no.acl.found``, only
-whether they are set. The explanation says so where such a value could change it.
+**Limits.** Brokers may keep the values of ``super.users`` and ``allow.everyone.if.no.acl.found`` secret. Where the
+latter decides, the verdict is unknown; where the former could change the verdict, a doubt says so.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
 from ..base.acl_rules.acl_index import AclIndex
-from ..base.acl_rules.authorizer import WITHOUT_AUTHORIZER, AclAuthorizer, DecidedBy
+from ..base.acl_rules.authorizer import WITHOUT_AUTHORIZER, AclAuthorizer, DecidedBy, Explanation
 from ..base.acl_rules.question import AclQuestion
-from ..base.acls import AclEntry, AclOperation, AclPermission, AclResourceType, PatternType, ResourcePattern
-from ..protocol.errors import ErrorCode, error_for
-from ..protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from ..base.acls import AclBinding, AclEntry, ResourcePattern
 from ..views.explanations import AclExplanation, acl_explanation
 from ..views.source import API_VERSION, Source
 
-__all__ = ["Acls", "HiddenSettings", "acls_in", "acls_request", "explained_by", "explained_without_authorizer"]
+__all__ = [
+    "AUTHORIZER_SETTINGS",
+    "UNTOLD_SETTINGS",
+    "WITHOUT_ACLS",
+    "AuthorizerSettings",
+    "Judgement",
+    "ToldSetting",
+    "document_of",
+    "judged",
+]
 
 _SUPER_USERS = "super.users"
 _ALLOW_EVERYONE = "allow.everyone.if.no.acl.found"
+AUTHORIZER_SETTINGS = (_SUPER_USERS, _ALLOW_EVERYONE)
 _SOURCE = Source(api=API_VERSION, broker_id=None, cluster_id=None, time_ms=0)
 
-Acls = dict[ResourcePattern, frozenset[AclEntry]]
+
+class ToldSetting(NamedTuple):
+    """A setting of a broker. ``is_secret``: it is set, and its value is not told."""
+
+    name: str
+    value: str | None
+    is_secret: bool
 
 
-class HiddenSettings(NamedTuple):
-    """The settings of the authorizer whose values are not known."""
+class AuthorizerSettings(NamedTuple):
+    """The settings of the authorizer that are known, and the names of those whose values the brokers keep secret."""
 
-    super_users: bool
-    allow_everyone: bool
+    super_users: frozenset[str] = frozenset()
+    allow_everyone: bool = False
+    secret: frozenset[str] = frozenset()
 
     @classmethod
-    def among(cls, names: Iterable[str]) -> HiddenSettings:
-        """``names``: of the settings of a broker. Kafka and pybroker list both when they are set."""
-        known = set(names)
-        return cls(_SUPER_USERS in known, _ALLOW_EVERYONE in known)
-
-
-def explained_by(question: AclQuestion, acls: Acls, hidden: HiddenSettings) -> AclExplanation:
-    """The explanation by the ACLs that may apply to the resource. `allowed` is None when a hidden setting decides."""
-    explanation = AclAuthorizer(AclIndex(acls)).explain(*question)
-    view = acl_explanation(_SOURCE, question, explanation)
-    if explanation.decided_by is DecidedBy.NO_ACL and hidden.allow_everyone:
-        text = f"{explanation.decided_by.value}: the cluster does not tell its value"
-        view = replace(view, allowed=None, text=text)
-    if not explanation.is_allowed and hidden.super_users:
-        text = f"{view.text}\n{_SUPER_USERS} may allow it all the same: the cluster does not tell its value"
-        view = replace(view, text=text)
-    return view
-
-
-def explained_without_authorizer(question: AclQuestion) -> AclExplanation:
-    """The explanation for a cluster without ACLs."""
-    return acl_explanation(_SOURCE, question, WITHOUT_AUTHORIZER)
-
-
-def acls_request(question: AclQuestion) -> DescribeAclsRequest:
-    """Asks for the ACLs on the resource, on prefixes of its name and on all names."""
-    return DescribeAclsRequest(
-        resource_type_filter=question.resource_type,
-        resource_name_filter=question.name,
-        pattern_type_filter=PatternType.MATCH,
-        principal_filter=None,
-        host_filter=None,
-        operation=AclOperation.ANY,
-        permission_type=AclPermission.ANY,
-    )
-
-
-def acls_in(answer: DescribeAclsResponse) -> Acls | None:
-    """The ACLs in the response; None: the cluster has no authorizer. Raises KafkaError."""
-    if answer.error_code == ErrorCode.SECURITY_DISABLED:
-        return None
-    if answer.error_code:
-        raise error_for(answer.error_code, f"the ACLs: {answer.error_message or error_for(answer.error_code)}")
-    return {
-        ResourcePattern(
-            AclResourceType.of_code(each.resource_type), each.resource_name, PatternType.of_code(each.pattern_type)
-        ): frozenset(
-            AclEntry(
-                rule.principal,
-                rule.host,
-                AclOperation.of_code(rule.operation),
-                AclPermission.of_code(rule.permission_type),
-            )
-            for rule in each.acls
+    def among(cls, settings: Iterable[ToldSetting]) -> AuthorizerSettings:
+        """Reads them among the settings of a broker. Kafka and pybroker list both when they are set."""
+        by_name = {each.name: each for each in settings if each.name in AUTHORIZER_SETTINGS}
+        values = {name: each.value or "" for name, each in by_name.items() if not each.is_secret}
+        users = (each.strip() for each in values.get(_SUPER_USERS, "").split(";"))
+        return cls(
+            frozenset(each for each in users if each),
+            values.get(_ALLOW_EVERYONE, "").strip().lower() == "true",
+            frozenset(name for name, each in by_name.items() if each.is_secret),
         )
-        for each in answer.resources
-    }
+
+
+UNTOLD_SETTINGS = AuthorizerSettings(secret=frozenset(AUTHORIZER_SETTINGS))
+"""The settings when the user may not see those of brokers."""
+
+
+class Judgement(NamedTuple):
+    """A verdict by the ACLs of a cluster.
+
+    Attributes:
+        allowed: None when a setting decides whose value the brokers keep secret.
+        doubts: the settings that are kept secret and could change the verdict, a line each.
+    """
+
+    explanation: Explanation
+    allowed: bool | None
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """Why, without the rule that decides."""
+        text = self.explanation.decided_by.value
+        if self.explanation.decided_by is DecidedBy.NO_ACL and self.allowed is not None:
+            return f"{text}: it is {str(self.allowed).lower()}"
+        return text
+
+
+WITHOUT_ACLS = Judgement(WITHOUT_AUTHORIZER, allowed=True)
+"""The verdict of a cluster without an authorizer."""
+
+
+def judged(question: AclQuestion, acls: Iterable[AclBinding], settings: AuthorizerSettings) -> Judgement:
+    """The verdict. ``acls``: at least those that may apply to the resource."""
+    by_pattern: dict[ResourcePattern, set[AclEntry]] = defaultdict(set)
+    for pattern, entry in acls:
+        by_pattern[pattern].add(entry)
+    index = AclIndex({pattern: frozenset(entries) for pattern, entries in by_pattern.items()})
+    authorizer = AclAuthorizer(index, settings.super_users, allow_everyone=settings.allow_everyone)
+    explanation = authorizer.explain(*question)
+    doubts = []
+    allowed: bool | None = explanation.is_allowed
+    if explanation.decided_by is DecidedBy.NO_ACL and _ALLOW_EVERYONE in settings.secret:
+        allowed = None
+        doubts.append(f"the brokers do not tell {_ALLOW_EVERYONE}")
+    if not explanation.is_allowed and _SUPER_USERS in settings.secret:
+        doubts.append(f"the brokers do not tell {_SUPER_USERS}, which may allow it all the same")
+    return Judgement(explanation, allowed, tuple(doubts))
+
+
+def document_of(question: AclQuestion, judgement: Judgement) -> AclExplanation:
+    """The document that a broker gives under ``/v1``, with the doubts as further lines of its text."""
+    view = acl_explanation(_SOURCE, question, judgement.explanation)
+    first = view.text if judgement.allowed is not None else judgement.reason
+    return replace(view, allowed=judgement.allowed, text="\n".join((first, *judgement.doubts)))

@@ -1,16 +1,12 @@
 """``pybroker acls check``: may a user do an operation, and which rule decides?
 
-The command reads all rules of the cluster and decides by the rules that Kafka's authorizer uses. Brokers may keep
-``super.users`` and ``allow.everyone.if.no.acl.found`` secret. Where the latter decides, the verdict is unknown; where
-the former could change the verdict, a note says so.
+The command reads all rules of the cluster and decides by the rules that Kafka's authorizer uses.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ...base.acl_rules.acl_index import IMPLIED_OPERATIONS, AclIndex
-from ...base.acl_rules.authorizer import WITHOUT_AUTHORIZER, AclAuthorizer, DecidedBy, Explanation
+from ...base.acl_rules.acl_index import IMPLIED_OPERATIONS
 from ...base.acl_rules.question import (
     OPTIONS_OF_TYPES,
     RESOURCE_FORMS,
@@ -19,43 +15,29 @@ from ...base.acl_rules.question import (
     read_question,
     read_resource,
 )
-from ...base.acls import (
-    AclBinding,
-    AclEntry,
-    AclOperation,
-    AclPermission,
-    AclResourceType,
-    ResourcePattern,
-)
+from ...base.acls import AclBinding, AclOperation, AclPermission, AclResourceType
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
 from ...base.printable import printable
 from ...client.admin_cluster import AdminCluster
-from ...protocol.errors import KafkaError, SecurityDisabledError
-from ..configs.found_settings import found_settings
-from ..configs.resources import NamedResource, ResourceKind
+from ...client.explained_acl import WITHOUT_ACLS, Judgement, judged
+from ...protocol.errors import SecurityDisabledError
 from ..exit_codes import DONE, FAILED, NOT_ALLOWED
 from ..verb import Call, Verb
+from .authorizer_settings import authorizer_settings
 from .rules import RuleFilter, bindings_of, rule_of
 from .shapes import AccessRule, AccessVerdict
 
 __all__ = ["CHECK", "Checked", "check_rights", "verdict_lines", "verdict_of"]
 
-_SUPER_USERS, _ALLOW_EVERYONE = "super.users", "allow.everyone.if.no.acl.found"
-_SETTINGS = [_SUPER_USERS, _ALLOW_EVERYONE]
 _NEAREST = 3
-_BY_DEFAULT = 5
-"""The source of a setting in DescribeConfigs that nobody set: DEFAULT_CONFIG."""
 _CLUSTER = AclResourceType.CLUSTER
 
 
 class Checked(NamedTuple):
-    """A verdict, the rules that nearly allow the operation, and what was assumed."""
+    """A verdict, and the rules that nearly allow the operation."""
 
-    explanation: Explanation
-    nearest: list[AclBinding]
-    assumptions: list[str]
-    is_unknown: bool = False
-    """Whether a setting decides whose value the brokers keep secret."""
+    judgement: Judgement
+    nearest: tuple[AclBinding, ...] = ()
 
 
 def _arguments(parser: CommandParser) -> None:
@@ -80,20 +62,17 @@ def _run(call: Call) -> int:
 
 def verdict_of(question: AclQuestion, checked: Checked) -> AccessVerdict:
     """The row of a verdict."""
-    explanation = checked.explanation
-    reason = explanation.decided_by.value
-    if explanation.decided_by is DecidedBy.NO_ACL and not checked.is_unknown:
-        reason += f": it is {str(explanation.is_allowed).lower()}"
+    explanation = checked.judgement.explanation
     return AccessVerdict(
         principal=question.principal,
         host=question.host,
         operation=question.operation.pascal_name,
         resource=f"{question.resource_type.pascal_name}/{question.name}",
-        is_allowed=None if checked.is_unknown else explanation.is_allowed,
-        reason=reason,
+        is_allowed=checked.judgement.allowed,
+        reason=checked.judgement.reason,
         rule=None if explanation.binding is None else rule_of(explanation.binding),
         nearest=tuple(map(rule_of, checked.nearest)),
-        assumptions=tuple(checked.assumptions),
+        doubts=checked.judgement.doubts,
     )
 
 
@@ -102,22 +81,12 @@ def check_rights(cluster: AdminCluster, question: AclQuestion) -> Checked:
     try:
         bindings = bindings_of(cluster, [RuleFilter()])
     except SecurityDisabledError:
-        return Checked(WITHOUT_AUTHORIZER, [], [])
-    by_pattern: dict[ResourcePattern, set[AclEntry]] = defaultdict(set)
-    for pattern, entry in bindings:
-        by_pattern[pattern].add(entry)
-    values, secret = _authorizer_settings(cluster)
-    super_users = [each.strip() for each in values.get(_SUPER_USERS, "").split(";") if each.strip()]
-    index = AclIndex({pattern: frozenset(entries) for pattern, entries in by_pattern.items()})
-    authorizer = AclAuthorizer(index, super_users, allow_everyone=values.get(_ALLOW_EVERYONE, "").lower() == "true")
-    explanation = authorizer.explain(*question)
-    nearest = [] if explanation.is_allowed else sorted(bindings, key=lambda each: -_nearness(each, question))
-    return Checked(
-        explanation,
-        [each for each in nearest if _nearness(each, question)][:_NEAREST],
-        _assumptions(explanation, secret),
-        explanation.decided_by is DecidedBy.NO_ACL and _ALLOW_EVERYONE in secret,
-    )
+        return Checked(WITHOUT_ACLS)
+    judgement = judged(question, bindings, authorizer_settings(cluster))
+    if judgement.explanation.is_allowed:
+        return Checked(judgement)
+    nearest = sorted(bindings, key=lambda each: -_nearness(each, question))[:_NEAREST]
+    return Checked(judgement, tuple(each for each in nearest if _nearness(each, question)))
 
 
 def _nearness(binding: AclBinding, question: AclQuestion) -> int:
@@ -134,23 +103,6 @@ def _nearness(binding: AclBinding, question: AclQuestion) -> int:
     return sum(fits) if sum(fits) > 1 else 0
 
 
-def _authorizer_settings(cluster: AdminCluster) -> tuple[dict[str, str], set[str]]:
-    """The values of the authorizer's settings, and the settings whose values the brokers keep secret."""
-    broker = NamedResource(ResourceKind.BROKER, str(min(each.node_id for each in cluster.metadata().brokers)))
-    try:
-        found = found_settings(cluster, [broker], _SETTINGS)[broker]
-    except KafkaError:
-        return {}, set(_SETTINGS)
-    secret = {each.name for each in found if each.is_sensitive and each.config_source != _BY_DEFAULT}
-    return {each.name: each.value or "" for each in found if not each.is_sensitive}, secret
-
-
-def _assumptions(explanation: Explanation, secret: set[str]) -> list[str]:
-    """Return the assumptions on which the verdict depends."""
-    decisive = set() if explanation.is_allowed else {_SUPER_USERS}
-    return [f"the brokers do not tell {name}; taken for none" for name in sorted(decisive & secret)]
-
-
 def verdict_lines(verdict: AccessVerdict, kind: AclResourceType) -> Iterator[str]:
     """The lines that show a verdict on a resource of this kind to people."""
     yield f"{_word(verdict.is_allowed).upper()}. {verdict.reason[0].upper()}{verdict.reason[1:]}."
@@ -163,7 +115,7 @@ def verdict_lines(verdict: AccessVerdict, kind: AclResourceType) -> Iterator[str
         option = f"--{OPTIONS_OF_TYPES[kind]}{name}"
         operation = AclOperation.of_name(verdict.operation).name.lower().replace("_", "-")
         yield f"  would do  pybroker acls add --allow {printable(verdict.principal)} --{operation} {option}"
-    for each in verdict.assumptions:
+    for each in verdict.doubts:
         yield f"  note      {each}"
 
 

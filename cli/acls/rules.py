@@ -3,17 +3,9 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ...base.acls import (
-    AclBinding,
-    AclEntry,
-    AclOperation,
-    AclPermission,
-    AclResourceType,
-    PatternType,
-    ResourcePattern,
-)
+from ...base.acls import AclBinding, AclOperation, AclPermission, AclResourceType, PatternType
+from ...client.acl_messages import bindings_in
 from ...client.admin_cluster import AdminCluster
-from ...protocol.errors import error_for
 from ...protocol.messages.describe_acls import DescribeAclsRequest
 from ..output.columns import Column
 from .shapes import AccessRule
@@ -57,28 +49,7 @@ def bindings_of(
             operation=each.operation,
             permission_type=each.permission,
         )
-        response = cluster.ask_any(request)
-        if response.error_code:
-            said = response.error_message or error_for(response.error_code)
-            raise error_for(response.error_code, f"{failure}{said}")
-        for resource in response.resources:
-            pattern = ResourcePattern(
-                AclResourceType.of_code(resource.resource_type),
-                resource.resource_name,
-                PatternType.of_code(resource.pattern_type),
-            )
-            found.update(
-                AclBinding(
-                    pattern,
-                    AclEntry(
-                        acl.principal,
-                        acl.host,
-                        AclOperation.of_code(acl.operation),
-                        AclPermission.of_code(acl.permission_type),
-                    ),
-                )
-                for acl in resource.acls
-            )
+        found.update(bindings_in(cluster.ask_any(request), failure))
     return sorted(found)
 
 

@@ -40,4 +40,4 @@ class AccessVerdict:
     reason: str
     rule: Annotated[AccessRule | None, "the rule that decides; null: no rule decides"]
     nearest: Annotated[tuple[AccessRule, ...], "rules that nearly allow a denied operation"]
-    assumptions: Annotated[tuple[str, ...], "what the brokers keep secret, and what was taken for it"]
+    doubts: Annotated[tuple[str, ...], "settings that the brokers keep secret and that could change the verdict"]

@@ -169,26 +169,24 @@ def _missing_rights(
         return ()
     from ...base.acl_rules.question import AclQuestion
     from ...base.acls import AclOperation, AclResourceType
-    from ...client.explained_acl import acls_in, acls_request, explained_by
-    from .explain_acl import hidden_settings
+    from ...client.acl_messages import acls_request, bindings_in
+    from ...client.explained_acl import judged
+    from ..acls.authorizer_settings import authorizer_settings
 
     found = []
     try:
-        hidden = hidden_settings(cluster)
+        settings = authorizer_settings(cluster)
         for (principal, host), of_user in list(by_user.items())[:_MOST_CLIENTS]:
             member = next(iter(of_user.values()))
             wanted = [(AclResourceType.GROUP, group)]
             wanted += [(AclResourceType.TOPIC, topic) for topic in (member.topics or ())[:_MOST_TOPICS]]
             for kind, name in wanted:
                 question = AclQuestion(principal, host, AclOperation.READ, kind, name)
-                acls = acls_in(cluster.ask_any(acls_request(question)))
-                if acls is None:
-                    return ()
-                view = explained_by(question, acls, hidden)
-                if view.allowed is False:
-                    word = kind.name.lower()
-                    found.append(MissingRight(member, principal, f"{word} {name}", word, view.text.split("\n")[0]))
-    except (KafkaError, OSError):  # this user may not see the ACLs
+                judgement = judged(question, bindings_in(cluster.ask_any(acls_request(question))), settings)
+                if judgement.allowed is False:
+                    word, reason = kind.name.lower(), str(judgement.explanation)
+                    found.append(MissingRight(member, principal, f"{word} {name}", word, reason))
+    except (KafkaError, OSError):  # this user may not see the ACLs, or there is no authorizer
         return ()
     return tuple(found)
 

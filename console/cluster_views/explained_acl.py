@@ -6,24 +6,43 @@ from dataclasses import asdict
 from typing import Any
 
 from ...base.acl_rules.question import AclQuestion
+from ...client.acl_messages import acls_request, bindings_in
 from ...client.asynchronous.cluster import AsyncCluster
-from ...client.explained_acl import HiddenSettings, acls_in, acls_request, explained_by, explained_without_authorizer
-from ...protocol.errors import KafkaError
+from ...client.explained_acl import (
+    UNTOLD_SETTINGS,
+    WITHOUT_ACLS,
+    AuthorizerSettings,
+    Judgement,
+    ToldSetting,
+    document_of,
+    judged,
+)
+from ...protocol.errors import KafkaError, SecurityDisabledError
 from .setting_views import BROKER, settings_of
+
+_BY_DEFAULT = "default"
 
 
 async def explained_acl(cluster: AsyncCluster, question: AclQuestion) -> dict[str, Any]:
     """The explanation. Raises KafkaError when the principal of the session may not see ACLs."""
-    acls = acls_in(await cluster.ask_any(acls_request(question)))
-    if acls is None:
-        return asdict(explained_without_authorizer(question))
-    return asdict(explained_by(question, acls, await _hidden_settings(cluster)))
+    return asdict(document_of(question, await _judgement(cluster, question)))
 
 
-async def _hidden_settings(cluster: AsyncCluster) -> HiddenSettings:
+async def _judgement(cluster: AsyncCluster, question: AclQuestion) -> Judgement:
+    try:
+        acls = bindings_in(await cluster.ask_any(acls_request(question)))
+    except SecurityDisabledError:
+        return WITHOUT_ACLS
+    return judged(question, acls, await _authorizer_settings(cluster))
+
+
+async def _authorizer_settings(cluster: AsyncCluster) -> AuthorizerSettings:
     metadata = await cluster.metadata([])
     try:
         settings = await settings_of(cluster, BROKER, str(metadata.brokers[0].node_id))
     except (KafkaError, IndexError):
-        return HiddenSettings(True, True)
-    return HiddenSettings.among(each["name"] for each in settings)
+        return UNTOLD_SETTINGS
+    return AuthorizerSettings.among(
+        ToldSetting(each["name"], each["value"], each["is_sensitive"] and each["source"] != _BY_DEFAULT)
+        for each in settings
+    )

@@ -17,7 +17,7 @@ from pybroker.base.acls import AclBinding, AclOperation, AclPermission, AclResou
 from pybroker.broker.library.broker import BlockingBroker
 from pybroker.client.asynchronous.cluster import AsyncCluster
 from pybroker.client.client_settings import take_client_settings
-from pybroker.client.explained_acl import HiddenSettings, explained_by
+from pybroker.client.explained_acl import AuthorizerSettings, ToldSetting, judged
 from pybroker.client.given_options import GivenOptions
 from pybroker.config.authorization import ACL_AUTHORIZER
 from pybroker.console.cluster_views.explained_acl import explained_acl
@@ -41,19 +41,23 @@ questions = st.builds(
 
 @given(bindings, questions, st.sets(st.sampled_from(PRINCIPALS)), st.booleans(), st.booleans())
 def test_an_answer_never_contradicts_the_cluster(
-    acls: list[AclBinding], question: AclQuestion, super_users: set[str], allow_everyone: bool, is_set: bool
+    acls: list[AclBinding], question: AclQuestion, super_users: set[str], allow_everyone: bool, are_secret: bool
 ) -> None:
     truth = AclAuthorizer(AclIndex(by_pattern(acls)), super_users, allow_everyone=allow_everyone).may(*question)
     kind, name = question.resource_type, question.name
-    told = by_pattern(acl for acl in acls if acl.pattern.resource_type is kind and acl.pattern.matches(name))
-    hidden = HiddenSettings(bool(super_users), allow_everyone or is_set)
-    answer = explained_by(question, told, hidden)
+    told = [acl for acl in acls if acl.pattern.resource_type is kind and acl.pattern.matches(name)]
+    settings = [
+        ToldSetting("super.users", None if are_secret else ";".join(super_users), are_secret),
+        ToldSetting("allow.everyone.if.no.acl.found", None if are_secret else str(allow_everyone), are_secret),
+    ]
+    answer = judged(question, told, AuthorizerSettings.among(settings))
     if answer.allowed is None:
+        assert are_secret
         assert not told
-        assert hidden.allow_everyone
     elif answer.allowed is not truth:
+        assert are_secret
         assert question.principal in super_users
-        assert "super.users may allow it all the same" in answer.text
+        assert answer.doubts == ("the brokers do not tell super.users, which may allow it all the same",)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +102,7 @@ async def test_kafka_and_v1_name_the_same_rule(broker: BlockingBroker) -> None:
             decided = await explained_acl(cluster, question)
             assert told["source"]["kind"] == "v1"
             if told["decided_by"] == "SUPER_USER":
-                assert "super.users may allow it all the same" in decided["text"]
+                assert "super.users, which may allow it all the same" in decided["text"]
             else:
                 fields = ("allowed", "decided_by", "rule", "principal", "resource")
                 assert [decided[name] for name in fields] == [told[name] for name in fields]

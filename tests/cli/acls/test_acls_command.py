@@ -51,7 +51,7 @@ def test_denied_check_shows_near_rules_the_remedy_and_what_was_assumed(servers: 
         "DENIED. ACLs apply to the resource, but none allows the operation.\n"
         "  nearest   ALLOW User:carol Read Topic/orders (literal) from *\n"
         "  would do  pybroker acls add --allow User:carol --write --topic orders\n"
-        "  note      the brokers do not tell super.users; taken for none\n"
+        "  note      the brokers do not tell super.users, which may allow it all the same\n"
     )
     remedy = denied.out.split("pybroker ")[1].split("\n")[0]
     assert run(servers, *remedy.split()).code == 0
