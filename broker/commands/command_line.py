@@ -132,7 +132,7 @@ _COMMANDS: Mapping[str, _Command] = {
     "init": _Command("write the compose file of a cluster in containers, and the files that it needs", _init),
     "log": _Command("print, check or summarise the files in log directories", _log),
     "metadata": _Command("copy a cluster's metadata between the embedded store and ZooKeeper", _metadata),
-    "user": _Command("set, remove or list SCRAM users in the metadata of a cluster", _user),
+    "user": _Command("make the first SCRAM user, in a stopped broker's files or in ZooKeeper; later: users", _user),
 }
 
 

@@ -138,5 +138,12 @@ def _print(call: Call, change: str, mechanisms: list[ScramMechanism]) -> int:
 
 
 LIST = Verb("list", "list users with SCRAM credentials", _list_arguments, _list, row=ScramUser)
-ADD = Verb("add", "add a user, or give a user a new password", _add_arguments, _add, changes=True, row=UserChange)
+ADD = Verb(
+    "add",
+    "add a user, or give a user a new password (the first user of a cluster: pybroker user set)",
+    _add_arguments,
+    _add,
+    changes=True,
+    row=UserChange,
+)
 REMOVE = Verb("remove", "remove the credentials of a user", _remove_arguments, _remove, changes=True, row=UserChange)

@@ -1,4 +1,7 @@
-"""``pybroker user``: sets, removes and lists SCRAM users in a cluster's metadata tree."""
+"""``pybroker user``: sets, removes and lists SCRAM users in a cluster's metadata tree, such as the first user.
+
+While brokers run, ``pybroker users`` does the same through the cluster, as a user that may.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,10 @@ from .opened_user_store import opened_user_store
 __all__ = ["user_command"]
 
 _DESCRIPTION = """\
-Sets, removes or lists the SCRAM users of a cluster. The place of its metadata is the data directory of a broker that
-is stopped, or ZooKeeper, whose brokers may run. The password is asked for, or read from the first line of standard
-input; it is not stored."""
+Makes the first SCRAM user of a cluster, before anybody can log in; also removes and lists users. The place of the
+metadata is the data directory of a broker that is stopped, or ZooKeeper, whose brokers may run. The password is asked
+for, or read from the first line of standard input; it is not stored.
+For further users, `pybroker users` asks the brokers of a cluster that runs."""
 
 _EPILOG = """\
 examples:
@@ -35,6 +39,9 @@ examples:
   pybroker user list --place ./pybroker-data
 
 exit codes: 0 done; 1 failed; 2 bad arguments"""
+
+_ACTIONS = {"set": "add", "remove": "remove", "list": "list"}
+"""The actions, and the verbs of ``pybroker users`` that do the same in a cluster that runs."""
 
 
 def user_command(arguments: Sequence[str]) -> int:
@@ -51,17 +58,21 @@ def user_command(arguments: Sequence[str]) -> int:
 
 def _parsed(arguments: Sequence[str]) -> Namespace:
     parser = CommandParser("pybroker user", _DESCRIPTION, epilog=_EPILOG)
-    parser.add_argument("action", choices=("set", "remove", "list"), help="what to do")
+    parser.add_argument("action", choices=_ACTIONS, help="what to do")
     parser.add_argument("user", nargs="?", help="the name of the user; not for list")
     place = "a data directory, or HOST:PORT[,HOST:PORT]...[/PATH] of ZooKeeper"
-    parser.add_argument("--place", metavar="PLACE", required=True, help=place)
+    parser.add_argument("--place", metavar="PLACE", help=place)
     parser.add_argument(
         "--mechanism", action="append", choices=tuple(SCRAM_MECHANISMS), help="may be repeated; default: all"
     )
     iterations = f"{MIN_ITERATIONS} (default) to {MAX_ITERATIONS}"
     parser.add_argument("--iterations", type=int, default=MIN_ITERATIONS, metavar="N", help=iterations)
     parser.add_argument("--config", metavar="FILE", type=Path, help="a broker's settings: TLS, digest, ACLs, timeouts")
+    if arguments and arguments[0] == _ACTIONS["set"]:
+        parser.error("add: must be set, remove or list; to ask a cluster that runs: pybroker users add")
     options = parser.parse_args(arguments)
+    if options.place is None:
+        parser.error(f"--place is missing; to ask a cluster that runs: pybroker users {_ACTIONS[options.action]}")
     if (options.user is None) != (options.action == "list"):
         parser.error("set and remove need the name of a user, list takes none")
     if options.user == "":

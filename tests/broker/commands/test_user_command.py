@@ -79,7 +79,9 @@ async def test_other_settings_of_the_user_stay(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["set", "a"], "--place"),
+        (["set", "a"], "--place is missing; to ask a cluster that runs: pybroker users add"),
+        (["list"], "--place is missing; to ask a cluster that runs: pybroker users list"),
+        (["add", "a", "--place", "."], "add: must be set, remove or list; to ask a cluster that runs: pybroker users"),
         (["set", "--place", "."], "need the name of a user"),
         (["list", "a", "--place", "."], "list takes none"),
         (["set", "", "--place", "."], "must not be empty"),
