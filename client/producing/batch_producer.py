@@ -17,7 +17,7 @@ from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from ...protocol.records.batch import iter_batches
-from ...protocol.records.builder import BatchBuilder
+from ...protocol.records.builder import BatchBuilder, BatchFields
 from ...protocol.records.compression import Codec
 from ...protocol.records.record import Record, read_records
 from ..admin_cluster import AdminCluster
@@ -77,16 +77,13 @@ class BatchProducer:
 
     def send_values(self, at: TopicPartition, values: list[bytes], timestamp_ms: int) -> None:
         """Send records that have only values."""
-        builder = self._builder(at, len(values))
+        builder = self._builder(self._next_fields(at, len(values)))
         builder.append_values(values, timestamp_ms)
         self._send(at, builder.build(), len(values))
 
     def send_records(self, at: TopicPartition, records: list[Record]) -> None:
         """Send records; their offsets are passed over."""
-        builder = self._builder(at, len(records))
-        for offset, record in enumerate(records):
-            builder.append(offset, record.timestamp_ms, record.key, record.value, record.headers)
-        self._send(at, builder.build(), len(records))
+        self._send(at, self._batch(records, self._next_fields(at, len(records))), len(records))
 
     def flush(self) -> None:
         """Wait until everything is written."""
@@ -97,19 +94,27 @@ class BatchProducer:
         except (ConnectionError, KafkaError) as error:
             self._send_again(error)
 
-    def _builder(self, at: TopicPartition, count: int) -> BatchBuilder:
+    def _next_fields(self, at: TopicPartition, count: int) -> BatchFields:
+        """The producer's fields of the next batch. They take the sequence numbers of `count` records."""
         identity = self._identity
         if identity is None:
-            return BatchBuilder(base_offset=0, codec=self._codec)
+            return BatchFields()
         identity.add(at)
-        return BatchBuilder(
-            base_offset=0,
-            codec=self._codec,
+        return BatchFields(
             producer_id=identity.producer_id,
             producer_epoch=identity.epoch,
             base_sequence=identity.next_sequence(at, count),
             is_transactional=identity.transactional_id is not None,
         )
+
+    def _builder(self, fields: BatchFields) -> BatchBuilder:
+        return BatchBuilder(**(fields | BatchFields(base_offset=0, codec=self._codec)))
+
+    def _batch(self, records: list[Record], fields: BatchFields) -> bytes:
+        builder = self._builder(fields)
+        for offset, record in enumerate(records):
+            builder.append(offset, record.timestamp_ms, record.key, record.value, record.headers)
+        return builder.build()
 
     def _send(self, at: TopicPartition, data: bytes, records: int) -> None:
         self._number += 1
@@ -219,17 +224,13 @@ class BatchProducer:
             raise error_for(ErrorCode.MESSAGE_TOO_LARGE, said)
         middle = len(records) // 2
         for part in (records[:middle], records[middle:]):
-            builder = BatchBuilder(
-                base_offset=0,
-                codec=self._codec,
+            fields = BatchFields(
                 producer_id=batch.producer_id,
                 producer_epoch=batch.producer_epoch,
                 base_sequence=part[0].sequence,
                 is_transactional=batch.is_transactional,
             )
-            for offset, record in enumerate(part):
-                builder.append(offset, record.timestamp_ms, record.key, record.value, record.headers)
-            data = builder.build()
+            data = self._batch(part, fields)
             self.fitting_bytes = min(self.fitting_bytes or len(data), len(data))
             yield _Sent(sent.number, sent.at, data, len(part))
 
