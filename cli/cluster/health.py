@@ -153,6 +153,8 @@ def _lacking(call: Call) -> str | None:
                 return f"topic {topic.name} is not there, or has a partition without a leader"
         if options.healthy or not (options.brokers or options.topics):
             health = _looked(call.cluster)
+            if _is_hidden(health):
+                raise CommandError(f"health cannot be judged: {UNSEEN}", NOT_ALLOWED)
             return None if health.is_healthy else health.problems[0].what
     except (ConnectionError, KafkaError) as error:
         refused = refusal(error)

@@ -18,6 +18,7 @@ from pybroker.cli.cluster.shapes import (
     ReassignmentPlan,
 )
 from pybroker.cli.explain.shapes import TopicExplanation
+from pybroker.config.authorization import ACL_AUTHORIZER
 from support.clients.commands import checked_json, rows_of, run
 from support.clients.produced import Produced, produce
 
@@ -62,6 +63,14 @@ def test_wait_ends_when_all_conditions_hold_or_the_time_is_over(servers: str) ->
     assert run(servers, "cluster", "wait", "--topic", "missing", "--timeout", "0.1").code == 5
     assert run("127.0.0.1:1", "cluster", "wait", "--timeout", "0.1").code == 5
     assert run(servers, "cluster", "wait", "--topic", "no name").code == 1  # such a topic can never exist
+
+
+def test_user_who_sees_nothing_waits_for_nothing() -> None:
+    authorizer = {"authorizer.class.name": ACL_AUTHORIZER, "super.users": "User:admin"}
+    with Broker(authorizer) as broker:
+        ran = run(broker.bootstrap_servers, "cluster", "wait", "--healthy", "--timeout", "600")
+    line = "pybroker: health cannot be judged: there is no topic that this user may see\n"
+    assert (ran.code, ran.out, ran.err) == (4, "", line)
 
 
 def test_leaders_are_elected_only_where_another_is_preferred(servers: str) -> None:
