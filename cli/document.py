@@ -15,6 +15,7 @@ from ..base.command_parser import CommandParser
 from ..views.schema import Schemas
 from .command import add_output_options, verb_parser
 from .connecting.connection_options import add_connection_options
+from .connecting.profiles import PROFILES_EXAMPLE
 from .doctor.checks import CHECKS
 from .exit_codes import EXIT_CODES
 from .kafka_scripts.scripts import SCRIPTS
@@ -56,6 +57,20 @@ $ pybroker topics create demo -p 3
 $ pybroker topics list
 ```
 """
+_PROFILES_TEXT = f"""
+## Profiles
+
+`--profile NAME` reads the table `[NAME]` of `~/.config/pybroker/profiles.toml` (`$XDG_CONFIG_HOME/pybroker/` if that is
+set): settings of clients by Kafka's names, texts in quotes. `-X`, `--command-config` and `-b` come before it.
+
+```toml
+{PROFILES_EXAMPLE.rstrip()}
+```
+
+```console
+$ pybroker topics list --profile prod
+```
+"""
 _SCRIPTS_TEXT = """\
 These commands take the options of the scripts of Apache Kafka 3.9.1, print the same text, and need no Java:
 {names}, and `kafka-dump-log`, which reads the files of a broker.
@@ -72,7 +87,7 @@ def commands_page() -> str:
     shared = CommandParser("pybroker")
     add_output_options(shared)
     add_connection_options(shared)
-    parts = [_INTRODUCTION, "## Options of every command\n", *_table(shared, set())]
+    parts = [_INTRODUCTION, "## Options of every command\n", *_table(shared, set()), _PROFILES_TEXT.rstrip()]
     parts += ["", "## Exit codes\n", "| code | meaning |", "|---:|---|"]
     parts += [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
     known = {tuple(action.option_strings) for action in shared._actions}

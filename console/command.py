@@ -17,6 +17,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ..base.command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
+from ..base.printable import printable
+from ..cli.connecting.connection_options import unknown_lines
 from ..client.client_settings import ClientSettings, take_client_settings
 from ..client.given_options import GivenOptions, OptionError
 from ..config.config_error import ConfigError
@@ -105,6 +107,8 @@ def console_settings(options: argparse.Namespace) -> ConsoleSettings:
         if options.command_config is not None:
             found = read_properties(options.command_config)
             given = {name: each.value for name, each in found.items()}
+            for line in unknown_lines(given).values():
+                sys.stderr.write(f"pybroker console: {options.command_config}: passed over: {printable(line)}\n")
         if options.security_protocol is not None:
             given["security.protocol"] = options.security_protocol
         given["bootstrap.servers"] = options.bootstrap_server

@@ -16,9 +16,16 @@ from ...client.known_settings import KNOWN_SETTINGS
 from ...config.config_error import ConfigError
 from ...config.properties import read_properties
 from ..suggestions import did_you_mean
-from .profiles import profile_settings, profiles_file
+from .profiles import place_of, profile_settings, profiles_file
 
-__all__ = ["add_connection_options", "checked_settings", "client_settings", "file_settings", "unknown_settings"]
+__all__ = [
+    "add_connection_options",
+    "checked_settings",
+    "client_settings",
+    "file_settings",
+    "unknown_lines",
+    "unknown_settings",
+]
 
 _ADDRESS = "bootstrap.servers"
 _DEFAULT_ADDRESS = "localhost:9092"
@@ -46,7 +53,11 @@ def add_connection_options(parser: CommandParser) -> None:
         default=[],
         help="one setting of the client",
     )
-    add("--profile", metavar="NAME", help="settings under this name in ~/.config/pybroker/profiles.toml")
+    add(
+        "--profile",
+        metavar="NAME",
+        help='settings under [NAME] in ~/.config/pybroker/profiles.toml, such as security.protocol = "SSL"',
+    )
     add("--timeout", metavar="SECONDS", type=_seconds, default=10.0, help="for how long to try (%(default)g)")
 
 
@@ -64,13 +75,18 @@ def client_settings(
         if environment.get(variable, "").strip():
             given[_ADDRESS] = environment[variable]
     if options.profile is not None:
-        given |= profile_settings(options.profile, profiles_file(environment))
+        profiles = profiles_file(environment)
+        of_profile = profile_settings(options.profile, profiles)
+        for name, line in unknown_lines(of_profile).items():
+            tell(f"{place_of(options.profile, name, profiles)}: passed over: {line}")
+        given |= of_profile
     if options.command_config is not None:
-        given |= file_settings(options.command_config)
-    for line in _unknown(given):
-        tell(f"passed over: {line}")
+        of_file = file_settings(options.command_config)
+        for line in unknown_lines(of_file).values():
+            tell(f"passed over: {line}")
+        given |= of_file
     named = named_values(options.client_settings, "-X")
-    for line in _unknown(named):
+    for line in unknown_lines(named).values():
         raise CommandError(f"-X {line}", BAD_INPUT)
     given |= named
     given.setdefault(_ADDRESS, _DEFAULT_ADDRESS)
@@ -82,11 +98,12 @@ def unknown_settings(given: Iterable[str]) -> list[str]:
     return sorted(set(given) - KNOWN_SETTINGS)
 
 
-def _unknown(given: Iterable[str]) -> list[str]:
-    return [
-        f"{name}: clients have no such setting{did_you_mean(name, sorted(KNOWN_SETTINGS))}"
+def unknown_lines(given: Iterable[str]) -> dict[str, str]:
+    """A line for each name that no client of Kafka has as a setting, by the name."""
+    return {
+        name: f"{name}: clients have no such setting{did_you_mean(name, sorted(KNOWN_SETTINGS))}"
         for name in unknown_settings(given)
-    ]
+    }
 
 
 def checked_settings(given: Mapping[str, str], bootstrap_server: str | None, timeout_s: float) -> ClientSettings:

@@ -7,6 +7,7 @@ import pytest
 from pybroker.base.command_parser import CommandError, CommandParser
 from pybroker.broker.commands.command_line import main
 from pybroker.cli.connecting.connection_options import add_connection_options, client_settings
+from pybroker.cli.connecting.profiles import PROFILES_EXAMPLE
 from pybroker.cli.kafka_scripts.client_properties import client_of
 from pybroker.cli.kafka_scripts.script_cluster import script_cluster
 from pybroker.client.client_settings import ClientSettings
@@ -43,6 +44,59 @@ def test_profile_may_write_names_without_quotes(tmp_path: Path) -> None:
     assert found.bootstrap_servers == (("a", 1),)
     assert found.security.tls is not None
     assert not found.security.tls.check_hostname
+
+
+def profiles(directory: Path, text: str) -> Path:
+    """The file of profiles under this XDG_CONFIG_HOME."""
+    file = directory / "pybroker" / "profiles.toml"
+    file.parent.mkdir()
+    file.write_text(text)
+    return file
+
+
+def test_example_of_profiles_is_a_profile(tmp_path: Path) -> None:
+    profiles(tmp_path, PROFILES_EXAMPLE)
+    found = settings("--profile", "prod", XDG_CONFIG_HOME=str(tmp_path))
+    assert found.bootstrap_servers == (("kafka-1.example.org", 9093), ("kafka-2.example.org", 9093))
+    assert found.security.sasl is not None
+    assert settings("--profile", "test", XDG_CONFIG_HOME=str(tmp_path)).security.sasl is None
+
+
+def test_list_in_a_profile_is_a_text_with_commas(tmp_path: Path) -> None:
+    profiles(tmp_path, '[prod]\nbootstrap.servers = ["a:1", "b:2"]\n')
+    assert settings("--profile", "prod", XDG_CONFIG_HOME=str(tmp_path)).bootstrap_servers == (("a", 1), ("b", 2))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[prod]\nbootstrap.servers = "a:1"\nacks = all\n', ", line 3: invalid value; texts need quotes, as in "),
+        ('[prod]\nbootstrap.servers "a:1"\n', ", line 2: expected '=' after a key in a key/value pair"),
+        ('[prod\nbootstrap.servers = "a:1"\n', ", line 1: expected ']' at the end of a table declaration"),
+        ('[prod]\nbootstrap.servers = "a:1\n', ", line 2: illegal character "),
+        ("[prod]\n[prod]\n", ", line 2: cannot declare "),
+        ('[prod]\nacks = "all"\nretries = 1979-05-27\n', ", line 3: retries must be a text, a number or true"),
+        ('[prd]\nacks = "all"\n', " has no [prod]; profiles: prd"),
+        ("", " has no [prod]; profiles: none"),
+    ],
+)
+def test_mistake_in_a_file_of_profiles_is_told_with_its_line(tmp_path: Path, text: str, words: str) -> None:
+    file = profiles(tmp_path, text)
+    with pytest.raises(CommandError) as caught:
+        settings("--profile", "prod", XDG_CONFIG_HOME=str(tmp_path))
+    assert str(caught.value).startswith(f"--profile prod: {file}{words}")
+    assert "\n" not in str(caught.value)
+
+
+def test_setting_of_no_client_in_a_profile_is_told_with_its_line(tmp_path: Path) -> None:
+    text = '[test]\n"bootstrap.server" = "a:1"\n\n[ "prod" ] # comment\nacks = "all"\n"bootstrap.server" = "a:1"\n'
+    file = profiles(tmp_path, text)
+    told: list[str] = []
+    parser = CommandParser("pybroker")
+    add_connection_options(parser)
+    client_settings(parser.parse_args(["--profile", "prod"]), {"XDG_CONFIG_HOME": str(tmp_path)}, told.append)
+    hint = "did you mean bootstrap.servers?"
+    assert told == [f"{file}, line 6: passed over: bootstrap.server: clients have no such setting; {hint}"]
 
 
 def test_settings_of_other_clients_are_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

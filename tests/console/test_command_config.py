@@ -122,6 +122,15 @@ def test_people_log_in_when_the_file_has_no_login(cluster: SecuredCluster, tmp_p
     assert settings.client.security.tls is not None
 
 
+def test_settings_of_no_client_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "client.properties"
+    settings_in(file, {"acks": "all", "group.id": "g", "security.protocl": "SSL"}, "127.0.0.1:1")
+    hint = "did you mean security.protocol?"
+    assert capsys.readouterr().err == (
+        f"pybroker console: {file}: passed over: security.protocl: clients have no such setting; {hint}\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
