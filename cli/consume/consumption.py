@@ -43,7 +43,7 @@ class Consumption:
     def take(self, found: Batches, waiting: Waiting = nullcontext) -> None:
         """Print the records of batches. Raises KafkaError for a broken batch.
 
-        ``waiting``: a context in which the time for the next records is waited for.
+        ``waiting``: a context in which the time for the next records is waited for, a second or less.
         """
         self.next_offset = None
         for batch in found.batches:
@@ -85,8 +85,7 @@ class Consumption:
         for begin in range(0, len(records), at_once):
             part = records[begin : begin + at_once]
             if self._at_once is not None:
-                with waiting():
-                    self._pace.wait_for(len(part))
+                self._pace.wait_for(len(part), waiting)
             if self._left is not None:
                 self._left -= len(part)
             yield part

@@ -1,10 +1,13 @@
 """Reads as a member of a group: from its committed offsets, and with ``--commit`` commits what was printed.
 
-At Ctrl-C the batches in hand are printed to their end and committed, with a rate what is printed by then.
+At Ctrl-C the batches in hand are printed to their end and committed, with a rate what is printed by then. With a rate
+the member also shows that it is alive, commits and rejoins its group between the records of a batch.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from typing import Protocol
 
 from ...base.topic_partition import TopicPartition
@@ -39,6 +42,10 @@ class Taker(Protocol):
     def take(self, found: Batches, waiting: Waiting) -> None:
         """Take the records of batches; may wait in ``waiting``. Raises KafkaError for a broken batch."""
         ...
+
+
+class _RebalanceError(Exception):
+    """The group rebalances while the records of a batch wait for their time."""
 
 
 def read_as_member(
@@ -115,21 +122,40 @@ class _Reading:
                 batches = reader.poll()
             for found in batches:
                 try:
-                    consumption.take(found, self._interrupt.waiting)
+                    consumption.take(found, partial(self._pause_of, found.at))
                 except KeyboardInterrupt:
                     self._note(found.at, consumption.next_offset)
                     raise
+                except _RebalanceError:
+                    return self._give_up()
                 is_full = consumption.is_full and consumption.next_offset is not None
                 self._note(found.at, consumption.next_offset if is_full else reader.positions.get(found.at, found.end))
                 if consumption.is_full:
                     return True
-            if time.monotonic() - self._committed_s > _COMMIT_EVERY_S:
-                self.commit()
+            self._commit_if_due()
             if self._member.must_rejoin():
-                self.commit()
-                self._offsets.clear()
-                return False
+                return self._give_up()
         return True
+
+    @contextmanager
+    def _pause_of(self, at: TopicPartition) -> Iterator[None]:
+        """A pause between the records of a batch. Raises _RebalanceError, KeyboardInterrupt."""
+        self._note(at, self._consumption.next_offset)
+        self._commit_if_due()
+        if self._member.must_rejoin():
+            raise _RebalanceError
+        with self._interrupt.waiting():
+            yield
+
+    def _give_up(self) -> bool:
+        """Commit before the group rebalances; returns that more is to be read."""
+        self.commit()
+        self._offsets.clear()
+        return False
+
+    def _commit_if_due(self) -> None:
+        if time.monotonic() - self._committed_s > _COMMIT_EVERY_S:
+            self.commit()
 
     def _note(self, at: TopicPartition, behind: int | None) -> None:
         """Note that everything in front of an offset was taken; None: nothing is known."""

@@ -92,8 +92,7 @@ class Batching:
             self._sticky = self._another()
 
     def _wait_for(self, records: int) -> None:
-        with self._waiting():
-            self._pace.wait_for(records)
+        self._pace.wait_for(records, self._waiting)
 
     def _partition_of(self, key: bytes | None) -> int:
         if self._fixed is not None:

@@ -15,6 +15,7 @@ from pybroker.cli.consume.places import Place, parse_start, parse_until
 from pybroker.cli.consume.shapes import ConsumedRecord
 from support.clients.commands import Pybroker, rows_of
 from support.clients.foreign_clients import kcat_command
+from support.time.patience import await_that
 
 START_MS = 1_700_000_000_000
 
@@ -267,6 +268,33 @@ def test_slow_member_that_is_ended_commits_what_it_printed_of_a_batch(
     assert (member.returncode, printed) == (130, [b"v%d\n" % number for number in range(len(printed))])
     (next_one,) = consumed(pybroker, topic, "-g", f"group-{topic}", "-n", "1")
     assert next_one == f"v{len(printed)}"
+
+
+def test_slow_member_commits_and_shares_its_partitions_within_a_batch(
+    pybroker: Pybroker, servers: str, topic: str, tmp_path: Path
+) -> None:
+    assert pybroker("topics", "create", topic, "-p", "2").code == 0
+    for partition in ("0", "1"):
+        (tmp_path / "input").write_text("".join(f"{partition}-{number}\n" for number in range(2000)))
+        assert pybroker("produce", topic, "-p", partition, "-l", str(tmp_path / "input")).code == 0
+    words = f"consume {topic} -g group-{topic} --commit --rate 20 -b {servers}".split()
+    command = (sys.executable, "-m", "pybroker", *words)
+
+    def committed() -> int:
+        found = json.loads(pybroker("groups", "describe", f"group-{topic}", "-o", "json").out)
+        return sum(each["committed"] or 0 for group in found for each in group["partitions"])
+
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as first:
+        await_that(committed, "the member commits while it prints")
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as second:
+            assert first.stdout is not None
+            assert second.stdout is not None
+            of_second = second.stdout.readline()
+            for member in (first, second):
+                member.kill()  # so that neither commits anything at its end
+            of_first = first.stdout.readlines()
+    assert of_second not in of_first
+    assert len(of_first) < 2000, "the second member waited until the first one had printed its batch"
 
 
 def test_json_of_records_has_the_documented_shape(pybroker: Pybroker, servers: str, topic: str) -> None:
