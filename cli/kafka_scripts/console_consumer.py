@@ -13,7 +13,6 @@ from pathlib import Path
 from ...base.command_parser import BAD_INPUT, CommandError
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
-from ...client.fetching.partition_reader import NO_END
 from ..consume.group_reading import read_as_member
 from ..consume.places import Place, starts_of
 from .client_properties import client_of, given_properties, pairs_of
@@ -54,7 +53,7 @@ def console_consumer(arguments: Sequence[str]) -> int:
     printing = LinePrinting(lines, options.max_messages, options.timeout_ms, skips=options.skip_message_on_error)
     try:
         with client_of(options.bootstrap_server, given, "console-consumer") as cluster:
-            _read(cluster, options, printing, reset if place is None else place, group, given)
+            _read(cluster, options, printing, (reset if place is None else place, reset), group, given)
     except IdleError:
         pass  # Kafka's script exits with 0
     except (PropertyError, *CLUSTER_ERRORS) as error:
@@ -161,7 +160,7 @@ def _read(
     cluster: AdminCluster,
     options: argparse.Namespace,
     printing: LinePrinting,
-    place: Place,
+    places: tuple[Place, Place],
     group: str | None,
     given: Mapping[str, str],
 ) -> None:
@@ -171,8 +170,8 @@ def _read(
         raise IdleError
 
     def reader(committed: dict[TopicPartition, int], others: list[TopicPartition]) -> WatchedReader:
-        starts = committed | starts_of(cluster, others, place)
-        return WatchedReader(cluster, starts, dict.fromkeys(starts, NO_END), printing)
+        starts = committed | _starts(cluster, others, *places)
+        return WatchedReader(cluster, starts, printing, resets_to_start=places[1] == _RESETS["earliest"])
 
     if options.max_messages == 0:
         return
@@ -190,6 +189,19 @@ def _read(
         printing.take(found)
         if printing.is_full:
             break
+
+
+def _starts(
+    cluster: AdminCluster, partitions: list[TopicPartition], place: Place, reset: Place
+) -> dict[TopicPartition, int]:
+    """The first offset to read in each partition. ``reset`` decides where the log does not have the offset of a place,
+    as in Kafka's consumer.
+    """
+    if place.kind != "offset":
+        return starts_of(cluster, partitions, place)
+    firsts, lasts = (starts_of(cluster, partitions, each) for each in _RESETS.values())
+    resets = firsts if reset == _RESETS["earliest"] else lasts
+    return {at: place.number if firsts[at] <= place.number <= lasts[at] else resets[at] for at in partitions}
 
 
 def _partitions(cluster: AdminCluster, options: argparse.Namespace, wait_ms: int | None) -> list[TopicPartition]:

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...client.fetching.fetches import MAX_PLAIN_BYTES
-from ...client.fetching.partition_reader import Batches, PartitionReader
+from ...client.fetching.partition_reader import NO_END, Batches, PartitionReader
 from ...protocol.errors import CorruptRecordError
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.record import read_records
@@ -83,20 +83,29 @@ class LinePrinting:
 
 
 class WatchedReader(PartitionReader):
-    """Raises IdleError from `poll` when no record came for too long."""
+    """Reads on and on. Raises IdleError from `poll` when no record came for too long.
+
+    ``resets_to_start``: where reading goes on when an offset does not exist any more, at the end otherwise.
+    """
 
     def __init__(
         self,
         cluster: AdminCluster,
         starts: Mapping[TopicPartition, int],
-        ends: Mapping[TopicPartition, int],
         printing: LinePrinting,
+        *,
+        resets_to_start: bool,
     ) -> None:
+        ends = dict.fromkeys(starts, NO_END)
         super().__init__(cluster, starts, ends, lambda line: print(line, file=sys.stderr))
         self._printing = printing
+        self._resets_to_start = resets_to_start
 
     def poll(self) -> list[Batches]:
         found = super().poll()
         if not found:
             self._printing.check_idle()
         return found
+
+    def resumed_at(self, position: int, start: int, last: int) -> int:
+        return start if self._resets_to_start else last

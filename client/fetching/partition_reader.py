@@ -184,11 +184,15 @@ class PartitionReader:
 
     def _skip(self, at: TopicPartition, position: int) -> None:
         start, last = self._cluster.offsets({at: EARLIEST})[at], self._cluster.offsets({at: LATEST})[at]
-        resumed = start if position < start else last
+        resumed = self.resumed_at(position, start, last)
         self._tell(f"{at}: offset {position} does not exist; reading goes on at {resumed}")
         del self.positions[at]
         if resumed < self._ends[at]:
             self.positions[at] = resumed
+
+    def resumed_at(self, position: int, start: int, last: int) -> int:
+        """Where reading goes on after an offset that does not exist. ``start`` and ``last``: the range of the log."""
+        return start if position < start else last
 
     def _failed(self, partitions: Iterable[TopicPartition], error: ConnectionError | KafkaError) -> None:
         """Let partitions rest before they are asked again. Raises the error if that has not helped for long."""
