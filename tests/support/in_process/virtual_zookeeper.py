@@ -1,4 +1,4 @@
-"""Runs a scenario against a model of ZooKeeper on a loop whose waiting time passes at once."""
+"""Runs a scenario against a ZooKeeper in memory on a loop whose waiting time passes at once."""
 
 import asyncio
 import selectors
@@ -6,9 +6,10 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any
 
+from pybroker.controller.tree.memory.memory_tree import MemoryTree
 from simulation.machines.model_zookeeper import ModelZooKeeper
 
-__all__ = ["on_virtual_time"]
+__all__ = ["on_virtual_loop", "on_virtual_time"]
 
 
 class _ImpatientSelector(selectors.DefaultSelector):
@@ -42,3 +43,12 @@ def on_virtual_time(scenario: Callable[[ModelZooKeeper], Coroutine[Any, Any, Non
     finally:
         loop.close()
     return zookeeper
+
+
+def on_virtual_loop(scenario: Callable[[MemoryTree], Coroutine[Any, Any, None]]) -> None:
+    """Run the scenario on a tree whose sessions expire by the loop's time."""
+    loop = _VirtualLoop()
+    try:
+        loop.run_until_complete(scenario(MemoryTree(lambda: round(loop.time() * 1000), loop.time)))
+    finally:
+        loop.close()
