@@ -26,6 +26,10 @@ class WatchTable:
         self._on_data: dict[str, dict[Watch, None]] = {}
         self._on_children: dict[str, dict[Watch, None]] = {}
 
+    def __len__(self) -> int:
+        """The number of watched paths; those of data and of children count apart."""
+        return len(self._on_data) + len(self._on_children)
+
     def watch_data(self, path: str, watch: Watch) -> None:
         self._on_data.setdefault(path, {})[watch] = None
 

@@ -31,9 +31,9 @@ from support.clients.tcp_gate import TcpGate
 from support.in_process.metadata_store_suite import MetadataStoreSuite, Watcher, watches_survive_a_reconnection
 from support.processes.kafka_process import ZooKeeperProcess
 from support.processes.ports import free_port
+from support.processes.zookeeper_stores import ZooKeeperStores, end_session, settings_of
 
 ROOTS = count()
-SESSION_TIMEOUT_MS = 5_000
 LATE_S = 0.3
 """Long enough for a change to be told that nothing holds back."""
 
@@ -43,38 +43,6 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperPro
     process = ZooKeeperProcess(tmp_path_factory.mktemp("zookeeper")).start()
     yield process
     process.stop()
-
-
-def settings_of(servers: str, root: str = "", **others: object) -> ZooKeeperSettings:
-    return ZooKeeperSettings(servers, root, SESSION_TIMEOUT_MS, 30_000, **others)  # type: ignore[arg-type]
-
-
-async def end_session(store: ZooKeeperStore, servers: str) -> None:
-    """Close the session of a killed store, instead of waiting until it expires."""
-
-    def close() -> None:
-        client = KazooClient(servers, client_id=store.credentials)
-        client.start()
-        client.stop()
-        client.close()
-
-    await asyncio.to_thread(close)
-
-
-class ZooKeeperStores:
-    """Gives each test a tree of its own, below a root that the first session creates."""
-
-    def __init__(self, servers: str) -> None:
-        self._servers = servers
-        self._root = f"/suite/{next(ROOTS)}"
-
-    async def open(self) -> MetadataStore:
-        return await ZooKeeperStore.open(settings_of(self._servers, self._root))
-
-    async def end(self, store: MetadataStore) -> None:
-        assert isinstance(store, ZooKeeperStore)
-        store.kill()
-        await end_session(store, self._servers)
 
 
 @pytest.fixture

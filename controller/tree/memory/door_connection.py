@@ -1,0 +1,201 @@
+"""One connection of a client that speaks ZooKeeper's protocol, to a tree in memory.
+
+Requests run in order, a few in each iteration of the event loop. A client that does not read its responses is not read
+either. A frame that is too long or no request, and too many watches, close this connection only; its session lives on.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import cast
+
+from ..loop_calls import LoopCalls
+from ..metadata_store import MetadataStoreError, SessionExpiredError, Watch, WatchEvent
+from .jute import JuteError
+from .memory_tree import MemoryTree, TreeSession
+from .wire_requests import Authenticate, CloseSession, Request, decode_connect, decode_request
+from .wire_responses import encode_connected, encode_event, encode_reply, error_code
+from .wire_steps import carry_out
+
+__all__ = ["DoorConnection"]
+
+logger = logging.getLogger(__name__)
+
+_MAX_FRAME_BYTES = 0xFFFFF + 1024
+"""ZooKeeper's limit ``jute.maxbuffer``, and what it allows beyond."""
+_MAX_WATCHES = 100_000
+_FRAMES_AT_ONCE = 16
+_SIZE_BYTES = 4
+_NO_PASSWORD = bytes(16)
+
+
+class DoorConnection(asyncio.Protocol):
+    """``calls`` posts to the loop of the connection. ``opened`` and ``closed`` are called with this connection."""
+
+    _transport: asyncio.Transport
+
+    def __init__(
+        self,
+        tree: MemoryTree,
+        calls: LoopCalls,
+        opened: Callable[["DoorConnection"], None],
+        closed: Callable[["DoorConnection"], None],
+    ) -> None:
+        self._tree = tree
+        self._calls = calls
+        self._opened = opened
+        self._closed = closed
+        self._loop = asyncio.get_running_loop()
+        self._received = bytearray()
+        self._is_writing_paused = False
+        self._is_reading_paused = False
+        self._is_scheduled = False
+        self._is_over = False
+        self.session: TreeSession | None = None
+        self.began_s = self._loop.time()
+
+    def close(self) -> None:
+        """Close the connection at once. The session stays."""
+        self._is_over = True
+        self._transport.abort()
+
+    # -- called by the transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's has another base class
+        self._opened(self)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if not self._is_scheduled:
+            self._work()
+
+    def pause_writing(self) -> None:
+        self._is_writing_paused = True
+
+    def resume_writing(self) -> None:
+        self._is_writing_paused = False
+        self._work_later()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self._is_over = True
+        if self.session is not None:
+            self._tree.leave(self.session, self)
+        self._closed(self)
+
+    # -- called by the tree
+
+    def post(self, call: Callable[[], object]) -> None:
+        self._calls.post(call)
+
+    def told(self, watch: Watch, event: WatchEvent) -> None:
+        watch(event)
+
+    def expired(self) -> None:
+        """As in ZooKeeper, the client learns that its session is over when it connects again."""
+        self._finish()
+
+    # -- requests
+
+    def _work_later(self) -> None:
+        if not self._is_scheduled and not self._is_over:
+            self._is_scheduled = True
+            self._loop.call_soon(self._work)
+
+    def _work(self) -> None:
+        """Run requests that have arrived; the rest follows in the next iteration, or when the client reads again."""
+        self._is_scheduled = False
+        try:
+            for _ in range(_FRAMES_AT_ONCE):
+                frame = None if self._is_over or self._is_writing_paused else self._next_frame()
+                if frame is None:
+                    break
+                self._take(frame)
+            else:
+                self._work_later()
+        except JuteError as error:
+            self._refuse(str(error))
+        self._read_or_not()
+
+    def _next_frame(self) -> bytes | None:
+        """Raises JuteError."""
+        received = self._received
+        if len(received) < _SIZE_BYTES:
+            return None
+        size = int.from_bytes(received[:_SIZE_BYTES], "big", signed=True)
+        if not 0 <= size <= _MAX_FRAME_BYTES:
+            raise JuteError(f"a frame of {size} bytes; at most {_MAX_FRAME_BYTES} are taken")
+        end = _SIZE_BYTES + size
+        if len(received) < end:
+            return None
+        frame = bytes(received[_SIZE_BYTES:end])
+        del received[:end]
+        return frame
+
+    def _read_or_not(self) -> None:
+        """Stop reading while requests wait here, so that they stay few."""
+        is_full = not self._is_over and (self._is_scheduled or self._is_writing_paused)
+        if is_full and not self._is_reading_paused:
+            self._transport.pause_reading()
+        elif self._is_reading_paused and not is_full and not self._is_over:
+            self._transport.resume_reading()
+        self._is_reading_paused = is_full
+
+    def _take(self, frame: bytes) -> None:
+        """Raises JuteError."""
+        if self.session is None:
+            self._greet(frame)
+            return
+        xid, request = decode_request(frame)
+        if len(self.session.watches) >= _MAX_WATCHES:
+            raise JuteError(f"more than {_MAX_WATCHES} watches")
+        self._tree.perform(
+            self.session,
+            lambda session: carry_out(self._tree, session, self._send_event, xid, request),
+            lambda outcome: self._answer(xid, request, outcome),
+        )
+
+    def _greet(self, frame: bytes) -> None:
+        wish = decode_connect(frame)
+        try:
+            if wish.session_id:
+                session = self._tree.resume(wish.session_id, wish.password, self)
+            else:
+                session = self._tree.begin(wish.timeout_ms, self)
+        except SessionExpiredError:
+            self._transport.write(encode_connected(0, 0, _NO_PASSWORD, has_read_only=wish.has_read_only))
+            self._finish()
+            return
+        self.session = session
+        self._opened(self)
+        self._transport.write(
+            encode_connected(session.timeout_ms, session.session_id, session.password, has_read_only=wish.has_read_only)
+        )
+
+    # -- responses
+
+    def _answer(self, xid: int, request: Request, outcome: bytes | MetadataStoreError) -> None:
+        if self._is_over:
+            return
+        if isinstance(outcome, MetadataStoreError):
+            self._transport.write(encode_reply(xid, 0, error_code(outcome)))
+            self._finish()
+            return
+        self._transport.write(outcome)
+        is_refused = isinstance(request, Authenticate) and request.scheme != "digest"
+        if is_refused or isinstance(request, CloseSession):
+            self._finish()
+
+    def _send_event(self, event: WatchEvent) -> None:
+        if not self._is_over:
+            self._transport.write(encode_event(event))
+
+    def _refuse(self, reason: str) -> None:
+        peer = self._transport.get_extra_info("peername")
+        logger.warning("metadata store: the connection of %s is closed: %s", peer, reason)
+        self.close()
+
+    def _finish(self) -> None:
+        """Close the connection when everything is sent."""
+        self._is_over = True
+        self._transport.close()
