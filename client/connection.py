@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
 import socket
-import ssl
 from collections import deque
 from typing import Any
 
@@ -70,7 +68,11 @@ class Connection:
 
     def _login(self) -> SaslLogin | None:
         sasl = self._settings.security.sasl
-        return None if sasl is None else SaslLogin(current_credentials(sasl), secrets.token_urlsafe(_NONCE_BYTES))
+        if sasl is None:
+            return None
+        from secrets import token_urlsafe  # slow to import
+
+        return SaslLogin(current_credentials(sasl), token_urlsafe(_NONCE_BYTES))
 
     def close(self) -> None:
         """Close the socket. Requests under way get no response."""
@@ -183,6 +185,8 @@ class Connection:
 
 def _failure(text: str, error: Exception) -> OSError:
     """As in Kafka's clients: TlsError (give up) if TLS is refused, ConnectionError (retry) if the broker went away."""
+    import ssl  # slow to import
+
     has_gone = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
     if isinstance(error, ssl.SSLError) and not isinstance(error, has_gone):
         return TlsError(text)

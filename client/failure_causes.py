@@ -4,7 +4,6 @@
 """
 
 import socket
-import ssl
 
 __all__ = ["WANTS_LOGIN", "WANTS_TLS", "cause_of", "handshake_cause_of", "is_closing"]
 
@@ -16,6 +15,8 @@ _CERTIFICATE_WANTED = "CERTIFICATE_REQUIRED"
 
 def cause_of(error: Exception, host: str, *, is_advertised: bool = False) -> str:
     """The cause of an error of the network. ``is_advertised``: the host is known from a broker, not from the user."""
+    import ssl  # slow to import
+
     if isinstance(error, socket.gaierror | UnicodeError):
         advice = "; the brokers tell clients to use it: see advertised.listeners" if is_advertised else ""
         return f"this machine finds no address for the name {host}{advice}"
@@ -33,6 +34,8 @@ def cause_of(error: Exception, host: str, *, is_advertised: bool = False) -> str
 
 def handshake_cause_of(error: Exception, host: str) -> str:
     """The cause of an error of the TLS handshake."""
+    import ssl
+
     if is_closing(error):
         return f"it closed the connection during the TLS handshake; {_NO_TLS}"
     if isinstance(error, ssl.SSLError) and error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
@@ -42,4 +45,6 @@ def handshake_cause_of(error: Exception, host: str) -> str:
 
 def is_closing(error: Exception) -> bool:
     """Whether the peer ended the connection."""
+    import ssl
+
     return isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError, ConnectionResetError, BrokenPipeError))

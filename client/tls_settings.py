@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-import ssl
 from dataclasses import dataclass, field
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 from .given_options import GivenOptions, OptionError
+
+if TYPE_CHECKING:
+    import ssl
 
 _PEM = re.compile(r"-----BEGIN ([A-Z ]+)-----(.+?)-----END \1-----", re.DOTALL)
 _PEM_COLUMNS = 64
@@ -30,6 +33,8 @@ class TlsSettings:
 
     def context(self) -> ssl.SSLContext:
         """Returns the TLS context. Raises OptionError for unreadable PEM."""
+        import ssl  # slow to import
+
         try:
             context = ssl.create_default_context(cafile=self.trust_file, cadata=self.trust_text)
             context.check_hostname = self.check_hostname

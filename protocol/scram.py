@@ -4,8 +4,6 @@
 by SASLprep; a password with a character such as "½" then gives other keys.
 """
 
-import hashlib
-import hmac
 from dataclasses import dataclass
 
 __all__ = [
@@ -34,14 +32,20 @@ class ScramMechanism:
     code: int
 
     def digest(self, message: bytes) -> bytes:
-        return hashlib.new(self.hash_name, message).digest()
+        from hashlib import new  # slow to import
+
+        return new(self.hash_name, message).digest()
 
     def hmac(self, key: bytes, message: bytes) -> bytes:
-        return hmac.digest(key, message, self.hash_name)
+        from hmac import digest  # slow to import
+
+        return digest(key, message, self.hash_name)
 
     def salted_password(self, password: str, salt: bytes, iterations: int) -> bytes:
         """PBKDF2 of a password: some milliseconds of CPU for each 10,000 iterations."""
-        return hashlib.pbkdf2_hmac(self.hash_name, password.encode(), salt, iterations)
+        from hashlib import pbkdf2_hmac
+
+        return pbkdf2_hmac(self.hash_name, password.encode(), salt, iterations)
 
     def client_key(self, salted_password: bytes) -> bytes:
         return self.hmac(salted_password, b"Client Key")

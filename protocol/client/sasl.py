@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hmac
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Generator
@@ -115,6 +114,8 @@ def _scram(
     if not _NUMBER.fullmatch(iterations) or not MIN_ITERATIONS <= int(iterations) <= most_iterations:
         asked = iterations if len(iterations) <= _SHOWN_DIGITS else f"{iterations[:_SHOWN_DIGITS]}…"
         raise SaslError(f"the broker asks for {asked or 'no'} iterations, not {MIN_ITERATIONS} to {most_iterations}")
+    from hmac import compare_digest  # slow to import
+
     salted = mechanism.salted_password(credentials.password, salt, int(iterations))
     client_key = mechanism.client_key(salted)
     client_final = f"c={_encoded(_WITHOUT_CHANNEL_BINDING)},r={server_nonce}".encode()
@@ -122,7 +123,7 @@ def _scram(
     proof = xor(client_key, mechanism.hmac(mechanism.stored_key(client_key), exchanged))
     server_final = yield client_final + b",p=" + _encoded(proof).encode()
     expected = mechanism.hmac(mechanism.server_key(salted), exchanged)
-    if not hmac.compare_digest(_decoded(_attributes(server_final).get("v", "")), expected):
+    if not compare_digest(_decoded(_attributes(server_final).get("v", "")), expected):
         raise SaslError("the broker does not prove that it knows the password")
 
 
