@@ -73,15 +73,16 @@ class Coordinators:
     ) -> None:
         self._parts = parts
         self._now_ms = now_ms = environment.clock_ms
+        timers = environment.timers_on(loop)
         offsets = InternalTopic(consumer_offsets_settings(config), parts.partitions, parts.cache, now_ms)
         state = InternalTopic(transaction_state_settings(config), parts.partitions, parts.cache, now_ms)
-        self.groups = GroupCoordinator(GroupSettings.from_config(config), offsets, loop, now_ms, environment.new_uuid)
+        self.groups = GroupCoordinator(GroupSettings.from_config(config), offsets, timers, now_ms, environment.new_uuid)
         self.marker_writer = MarkerWriter(parts.partitions, self.groups.commits, config.int("request.timeout.ms"))
         self.transactions = TransactionCoordinator(
             TransactionSettings.from_config(config),
             state,
             CoordinatorPorts(
-                loop,
+                timers,
                 now_ms,
                 environment.random,
                 MarkerPorts(parts.broker_id, self._leader_of, self._write_marker, self._send_markers),

@@ -11,6 +11,7 @@ from random import Random, SystemRandom
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from ..base.timers import Scheduler
 from ..config.config import Config
 from ..controller.tree.metadata_store import MetadataStore
 from ..storage.files.files import Files
@@ -18,8 +19,9 @@ from ..storage.workers.worker_pool import ClosablePool, WorkerPool
 from .network.local_socket_options import congestion_control_that_paces
 from .network.region_sender import RegionSenderFactory, new_region_sender
 
-if TYPE_CHECKING:  # imported only when there is something to compact
+if TYPE_CHECKING:  # imported only when there is something to compact, or a clock to move
     from ..storage.compaction.cleaner_child import CompactionWorker
+    from .clock.clocks import TestClock
 
 __all__ = ["Environment", "wall_clock_ms"]
 
@@ -75,3 +77,13 @@ class Environment:
     because many brokers in one program would compete for that address."""
     scram_users: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Passwords of users that log in by SCRAM, beside the users in the metadata tree."""
+    test_clock: "TestClock | None" = None
+    """A clock that tests move. It replaces ``clock_ms``, and moves the timers that wait for clients."""
+
+    def __post_init__(self) -> None:
+        if self.test_clock is not None:
+            self.clock_ms = self.test_clock.clock_ms
+
+    def timers_on(self, loop: asyncio.AbstractEventLoop) -> Scheduler:
+        """The timers that wait for clients: the loop's own, unless tests move the clock."""
+        return loop if self.test_clock is None else self.test_clock.moves.timers_on(loop)

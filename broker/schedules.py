@@ -33,7 +33,13 @@ class Schedules:
         self._environment = environment
         self._partitions = partitions
         self.store = StoreSchedule(
-            logs, loop, background, self._high_watermark_of, self._start_movers, environment.start_compaction
+            logs,
+            loop,
+            background,
+            self._high_watermark_of,
+            self._start_movers,
+            environment.start_compaction,
+            environment.timers_on(loop),
         )
         self.replication = ReplicationSchedule(
             loop,

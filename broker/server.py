@@ -38,6 +38,7 @@ from .apis.handler_table import handlers
 from .apis.records.table import fetch_sessions
 from .authorization import Authorization
 from .background_tasks import BackgroundTasks
+from .clocked_broker import ClockedBroker, Unclocked, clocked_broker
 from .coordinator.coordinator_topic import CoordinatorTopic
 from .coordinators import CoordinatorParts, Coordinators, OtherBrokers
 from .environment import Environment
@@ -99,6 +100,7 @@ class BrokerServer:
     _orders: ControllerOrders
     _schedules: Schedules
     _coordinators: Coordinators
+    _clocked: ClockedBroker | Unclocked
     _addresses: AdvertisedAddresses
     _api_parts: BrokerParts
 
@@ -389,6 +391,7 @@ class BrokerServer:
             new_sender=environment.new_sender,
             paced_by=environment.paced_by,
         )
+        self._clocked.follow(listeners)
         listeners.time_requests(self.observability.watch_requests(self._pool, self._parts))
         self.observability.show_requests(listeners, dispatcher, self._partitions.traffic, self._protection)
         self._settings.limit_connections(listeners.change_limits)
@@ -427,7 +430,8 @@ class BrokerServer:
         )
         self.observability.watch(parts, self._links, self._parts)
         limit = self.config.int("pybroker.request.max.elements")
-        return Dispatcher(handlers(parts), limit, self._authorization.access, throttling)
+        self._clocked = clocked_broker(self._environment, parts, self._schedules.store, self._parts)
+        return Dispatcher(self._clocked.watched(handlers(parts)), limit, self._authorization.access, throttling)
 
     def _coordinator_topic(self, topic: str) -> CoordinatorTopic:
         creation = self._metadata.auto_creation

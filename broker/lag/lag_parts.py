@@ -35,7 +35,9 @@ class LagParts:
         self._times = UnreadTimes(clock_ms, loop.time, run_in_pool)
         ends = PartitionEnds(partitions, cache.isr_of, self._remote)
         self.lags = GroupLags(coordinator.registry.groups, ends, self._times, clock_ms, loop.time)
-        coordinator.registry.commit_clock.end_of = ends.known_end
+        commit_clock = coordinator.registry.commit_clock
+        commit_clock.end_of = ends.known_end
+        commit_clock.now_s = loop.time
 
     def kill(self) -> None:
         """Look up nothing more, and ask nobody."""

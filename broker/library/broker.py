@@ -22,6 +22,7 @@ from ...config.http_listeners import HTTP_LISTENERS
 from ...config.load import with_overrides
 from ...config.notices import notices
 from ...storage.files.files import Files, allowed_log_files
+from ..clock.clocks import BlockingClock, TestClock
 from ..environment import Environment
 from ..metadata.address import local_address
 from ..network.settings import Endpoint
@@ -51,6 +52,8 @@ class Broker:
     Kafka's plug-ins.) After ``stop`` or ``kill`` the broker may be started again, with its data and on its port.
 
     ``users``: passwords by user; clients must then log in, by PLAIN or SCRAM.
+
+    ``clock``: shared by several brokers; default: the broker's own. Tests move it.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Broker:
         *,
         tls: bool = False,
         users: Mapping[str, str] | None = None,
+        clock: TestClock | None = None,
     ) -> None:
         if users is not None:
             config = _with_users(config, users, tls=tls)
@@ -79,6 +83,8 @@ class Broker:
         self._server: BrokerServer | None = None  # while it starts, runs, or is ending
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: LoopThread | None = None
+        self.clock = TestClock() if clock is None else clock
+        """Moves the broker's time; a restart does not move it back."""
         self.failure: Exception | None = None
         """The error after which the broker could not go on and was killed; or None."""
 
@@ -145,7 +151,8 @@ class Broker:
         made = self._make_directories()
         self._loop = asyncio.get_running_loop()
         self.failure = None
-        environment = Environment(files=Files(allowed_log_files()), scram_users=self._users)
+        files = Files(allowed_log_files())
+        environment = Environment(files=files, scram_users=self._users, test_clock=self.clock)
         self._server = server = BrokerServer(self.config, environment)
         try:
             await server.start()
@@ -298,6 +305,8 @@ class BlockingBroker:
     def __init__(self, broker: Broker, thread: LoopThread) -> None:
         self._broker = broker
         self._thread = thread
+        self.clock = BlockingClock(broker.clock)
+        """Moves the broker's time; a restart does not move it back."""
 
     @property
     def bootstrap_servers(self) -> str:

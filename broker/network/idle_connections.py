@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable
 
-from ...base.timers import CallLater, TimerHandle
+from ...base.timers import CallLater, Scheduler, TimerHandle
 from .managed_connection import ManagedConnection
 
 __all__ = ["IdleConnections"]
@@ -23,6 +23,20 @@ class IdleConnections:
         self._now_s = now_s
         self._by_activity: OrderedDict[ManagedConnection, None] = OrderedDict()
         self._timer: TimerHandle | None = None
+        self.spares: Callable[[ManagedConnection], bool] = _spares_none
+        """Which idle connections stay open all the same. A clock that tests move replaces it."""
+
+    def use_timers(self, timers: Scheduler) -> None:
+        """Replace the timers and their time. To be called before the first connection."""
+        self._now_s = timers.time
+        self._call_later = lambda delay_s, callback: timers.call_later(max(delay_s, 0.001), callback)
+
+    def end_sparing(self) -> None:
+        """Spare no connection any more. Those that were spared until now are as if they had just been active."""
+        for connection in self.by_activity():
+            if self.spares(connection):
+                self.touch(connection)
+        self.spares = _spares_none
 
     def touch(self, connection: ManagedConnection) -> None:
         """The connection was active just now, or is new."""
@@ -56,10 +70,14 @@ class IdleConnections:
     def _expire(self) -> None:
         now_s = self._now_s()
         while (oldest := self.longest_idle()) is not None and now_s - oldest.last_active_s >= self.max_idle_s:
-            if oldest.is_busy:
+            if oldest.is_busy or self.spares(oldest):
                 self.touch(oldest)
             else:
                 self.forget(oldest)
                 oldest.close_idle()
         self._timer = None
         self._schedule()
+
+
+def _spares_none(connection: ManagedConnection) -> bool:
+    return False

@@ -14,6 +14,7 @@ from .client_traffic import GoneClients
 from .connection import Connection
 from .connection_limits import Admission, ConnectionLimits, LimitSettings
 from .frame_gate import FrameGate
+from .idle_connections import IdleConnections
 from .listener_counters import ListenerCounters
 from .local_socket_options import LocalSocketOptions, congestion_control_that_paces
 from .loop_resources import LoopResources
@@ -155,6 +156,10 @@ class Listeners:
     def waiting_requests(self) -> int:
         """Connections whose next request waits to be started."""
         return self._resources.gate.queue.waiting_count
+
+    @property
+    def idle(self) -> IdleConnections:
+        return self._resources.idle
 
     def connections(self) -> list[Connection]:
         """Open ones, in the order they came."""

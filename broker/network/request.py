@@ -84,6 +84,11 @@ class ConnectionInfo:
         info.is_this_broker = True
         return info
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection was made, and is not lost."""
+        return self.throttle is not no_connection
+
     def __str__(self) -> str:
         return f"{_address(self.peer_host, self.peer_port)} on listener {self.listener_name}"
 

@@ -175,8 +175,8 @@ def _last_heartbeat_ms(state: KnownState, member: Member) -> int | None:
     """Return when the session began anew: at the last heartbeat, or another request of the member."""
     if not member.session_deadline:
         return None
-    ago_ms = state.parts.partitions.monotonic_ms() - (member.session_deadline * 1000 - member.session_timeout_ms)
-    return round(state.clock_ms() - max(ago_ms, 0))
+    ago_s = state.parts.coordinators.groups.now_s() - (member.session_deadline - member.session_timeout_ms / 1000)
+    return round(state.clock_ms() - max(ago_s * 1000, 0))
 
 
 def _offset(

@@ -73,6 +73,9 @@ class LogCleaner:
         self._runs: dict[TopicPartition, _Run] = {}
         self._put_off: set[TopicPartition] = set()
         """Logs whose compaction was cancelled. They wait for a backoff."""
+        self._looks_again = False
+        """Another examination was asked for while one, or a compaction, was under way."""
+        self._on_rest: list[Callable[[], None]] = []
         self._crashes: dict[TopicPartition, int] = {}
         self._uncleanable: dict[TopicPartition, Log] = {}
         self.last_run_ms = self._clock()
@@ -107,6 +110,7 @@ class LogCleaner:
             run.worker.stop()
         self._runs.clear()
         self._end_idle_workers()
+        self._tell_rest()
 
     def settings_changed(self) -> None:
         """Apply changed settings (`log.cleaner.*`, topic defaults), beginning with the backoff."""
@@ -120,7 +124,32 @@ class LogCleaner:
             logger.info("%s: its compaction is cancelled, because the log has changed", tp)
             self._break_off(run)
 
+    def clean_now(self, rested: Callable[[], None]) -> None:
+        """Examine all logs now and compact those that are due. `rested` is called when none is due any more, or when
+        the cleaner stops."""
+        self._on_rest.append(rested)
+        self._looks_again = True
+        if self._is_stopped:
+            self._tell_rest()
+        elif not self._is_looking and not self._runs:
+            self._look_again()
+
+    def _look_again(self) -> None:
+        self._looks_again = False
+        self._look_took_ms = 0  # no pause since the last examination
+        self._look_after_backoff()
+
+    def _tell_rest(self) -> None:
+        on_rest, self._on_rest = self._on_rest, []
+        for rested in on_rest:
+            rested()
+
     def _look_later(self) -> None:
+        if not self._runs and not self._is_looking:
+            if self._looks_again and not self._is_stopped:
+                self._look_again()
+                return
+            self._tell_rest()
         if self._timer is not None:
             self._timer.cancel()
         delay_ms = self._config().int("log.cleaner.backoff.ms")
@@ -166,7 +195,8 @@ class LogCleaner:
 
     def _looked_at_all(self, began_ms: int, due: list[Candidate]) -> None:
         self._looked_ms = self._clock()
-        self._look_took_ms = max(self._looked_ms - began_ms, 0)
+        # A clock that was moved meanwhile must not make the next pause long.
+        self._look_took_ms = 0 if self._looks_again else max(self._looked_ms - began_ms, 0)
         self._due = [candidate.topic_partition for candidate in due[:-1]]
         self._is_looking = False
         if due:

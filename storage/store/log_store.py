@@ -364,6 +364,9 @@ class LogStore:
     def all_logs(self) -> list[Log]:
         return self._table.all_logs()
 
+    def all_strands(self) -> list[Strand]:
+        return self._table.all_strands()
+
     def logs_in(self, directory: LogDirectory) -> list[Log]:
         return self._table.logs_in(directory)
 

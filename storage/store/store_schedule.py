@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
+from ...base.timers import Scheduler, TimerHandle
 from ..log.log import Log
 from ..workers.worker_pool import ClosablePool, Pool
 from .log_store import LogStore
@@ -20,6 +22,7 @@ class StoreSchedule:
     `background` is a small pool for blocking steps, separate from other pools so that a slow fsync delays no fetch.
     `high_watermark_of` returns the offset that bounds retention. `start_movers` starts the threads that copy logs to
     other directories, when the first move begins; they are separate because syncs may occupy the background for long.
+    `timers` delay deletions; default: the loop's.
     """
 
     def __init__(
@@ -30,16 +33,19 @@ class StoreSchedule:
         high_watermark_of: Callable[[Log], int],
         start_movers: Callable[[], ClosablePool],
         start_compaction: Callable[[], CompactionWorker] | None = None,
+        timers: Scheduler | None = None,
     ) -> None:
         self._store = store
         self._loop = loop
+        self._delays: Scheduler = timers or loop
         self._background = background
         self._high_watermark_of = high_watermark_of
         self._start_movers = start_movers
         self._start_compaction = start_compaction
         self._movers: ClosablePool | None = None
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._delayed: set[asyncio.TimerHandle] = set()
+        self._delayed: set[TimerHandle] = set()
+        self._deleting: set[asyncio.Future[None]] = set()
         self._stopped = False
 
     def start(self) -> None:
@@ -106,8 +112,37 @@ class StoreSchedule:
             if not self._stopped:
                 callback()
 
-        timer = self._loop.call_later(delay_ms / 1000, run)
+        timer = self._delays.call_later(delay_ms / 1000, run)
         self._delayed.add(timer)
+
+    # --- rounds that need not wait for their timers ----------------------------------------------------------------
+
+    async def do_due_work(self) -> None:
+        """Run a round of retention, of producer expiry and of compaction; return when they are done."""
+        self._apply_retention()
+        self._store.upkeep.remove_expired_producers()
+        await self._steps_done()
+        cleaner = self._store.cleaner
+        if cleaner is not None and not self._stopped:
+            rested = self._loop.create_future()
+            cleaner.clean_now(partial(_set_done, rested))
+            await rested
+
+    async def deletions_done(self) -> None:
+        """Wait until the files are deleted whose delay is over."""
+        if self._deleting:
+            await asyncio.wait(self._deleting)
+
+    async def _steps_done(self) -> None:
+        """Wait until every step is done that is queued on a log now."""
+        waiting = []
+        for strand in self._store.all_strands():
+            if not strand.is_idle:
+                done = self._loop.create_future()
+                waiting.append(done)
+                strand.submit(_do_nothing, partial(_set_done, done))
+        if waiting:
+            await asyncio.wait(waiting)
 
     # --- timers ---------------------------------------------------------------------------------------------------
 
@@ -127,10 +162,32 @@ class StoreSchedule:
         self._background.post(self._start_timer, delay_ms, step)
 
     def _start_timer(self, delay_ms: int, step: Callable[[], None]) -> None:
-        self.later(delay_ms, lambda: self._background.submit(step))
+        self.later(delay_ms, lambda: self._delete(step))
+
+    def _delete(self, step: Callable[[], None]) -> None:
+        done = self._loop.create_future()
+        self._deleting.add(done)
+        done.add_done_callback(self._deleting.discard)
+
+        def run() -> None:
+            try:
+                step()
+            finally:
+                self._background.post(_set_done, done)
+
+        self._background.submit(run)
 
 
 _NEVER_MS = 1 << 50
+
+
+def _do_nothing(log: Log) -> None:
+    """The step of a log that only shows when those before it are done."""
+
+
+def _set_done(done: asyncio.Future[None], _result: object = None) -> None:
+    if not done.done():
+        done.set_result(None)
 
 
 def _drop(delay_ms: int, step: Callable[[], None]) -> None:

@@ -13,6 +13,8 @@ from ..coordinator_partitions import CoordinatorPartitions
 from ..internal_log import InternalLog
 from .group import Group
 from .group_parts import GroupParts
+from .member import Member
+from .rebalance import Grace, no_grace
 from .rebalance_cause import RebalanceCause, RebalanceReason
 from .replay import Replay
 from .settings import GroupSettings
@@ -57,6 +59,26 @@ class GroupCoordinator:
     def completed_rebalances(self) -> int:
         """Since the start."""
         return self._rebalances.completed
+
+    def now_s(self) -> float:
+        """The time by which sessions end."""
+        return self._scheduler.time()
+
+    # -- a clock that tests move
+
+    def give_grace(self, grace: Grace) -> None:
+        """Ask ``grace`` from now on when a wait for members is over."""
+        self._rebalances.grace = grace
+
+    def end_grace(self, is_alive: Callable[[Member], bool]) -> None:
+        """The clock does not move any more: begin all waits for members that are alive anew."""
+        self._rebalances.grace = no_grace
+        for group in self.registry.groups():
+            self._rebalances.begin_waits_anew(group, is_alive)
+
+    async def settled(self) -> None:
+        """Wait until no record is being written."""
+        await self._appends.drain()
 
     # -- the groups of partitions (`KeptEntries`)
 

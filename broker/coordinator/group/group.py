@@ -278,6 +278,10 @@ class Group:
         """Members without a parked JoinGroup."""
         return [member for member in self.members.values() if not member.is_awaiting_join]
 
+    def members_not_synced(self) -> list[Member]:
+        """Members of this generation that have not sent a SyncGroup yet."""
+        return [self.members[member_id] for member_id in self.pending_sync if member_id in self.members]
+
     def maybe_elect_joined_leader(self) -> bool:
         """Make a member with a parked JoinGroup the leader, preferably the current leader. False when there is none."""
         if self.leader_id is None:

@@ -5,7 +5,7 @@ A session's timer compares the member's deadline when it fires, so that a heartb
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from ....base.timers import Scheduler, TimerHandle
@@ -19,13 +19,21 @@ from .settings import GroupSettings
 from .states import GroupState
 from .timeline import EventKind, EventMember, EventOutcome
 
-__all__ = ["NEW_MEMBER_JOIN_TIMEOUT_MS", "Rebalances"]
+__all__ = ["NEW_MEMBER_JOIN_TIMEOUT_MS", "Grace", "Rebalances", "no_grace"]
 
 logger = logging.getLogger(__name__)
 
 _MAX_LOGGED_FAILURES = 10
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
 """The longest wait of a first JoinGroup. Its client has no member id for heartbeats yet, and may be gone."""
+
+Grace = Callable[[Iterable[Member]], int]
+"""How many ms longer to wait for any of these members, whose time is over; 0: no longer."""
+
+
+def no_grace(members: Iterable[Member]) -> int:
+    """The `Grace` of timers that keep to real time."""
+    return 0
 
 
 class Rebalances:
@@ -42,6 +50,8 @@ class Rebalances:
         """How many rebalances began on this broker, by reason."""
         self.completed = 0
         """How many ended with an assignment."""
+        self.grace: Grace = no_grace
+        """Asked when a wait for members is over. A clock that tests move replaces it."""
 
     # -- beginning and end of a rebalance
 
@@ -79,7 +89,13 @@ class Rebalances:
             self._complete_join(group)
 
     def _wait_for_members(self, group: Group) -> None:
-        group.join_timer = self._call_later(group.rebalance_timeout_ms, self._complete_join, group)
+        group.join_timer = self._call_later(group.rebalance_timeout_ms, self._on_joins_overdue, group)
+
+    def _on_joins_overdue(self, group: Group) -> None:
+        if grace_ms := self.grace(group.members_not_joined()):
+            group.join_timer = self._call_later(grace_ms, self._on_joins_overdue, group)
+        else:
+            self._complete_join(group)
 
     def _wait_for_first_members(self, group: Group) -> None:
         delay_ms = self._settings.initial_rebalance_delay_ms
@@ -145,9 +161,7 @@ class Rebalances:
             member.is_new = False
             self.keep_alive(group, member)
             group.answer_join(member, group.join_result(member.member_id))
-        group.sync_timer = self._call_later(
-            group.rebalance_timeout_ms, self._on_sync_overdue, group, group.generation_id
-        )
+        self._wait_for_syncs(group, group.rebalance_timeout_ms)
 
     def note_refused_join(self, group: Group, member: EventMember, why: str) -> None:
         """A client could not join: it shares no protocol with all members, or the group is full."""
@@ -191,9 +205,15 @@ class Rebalances:
                 # While its SyncGroup was parked the session could not expire; from now on it can.
                 self.keep_alive(group, member)
 
+    def _wait_for_syncs(self, group: Group, timeout_ms: int) -> None:
+        group.sync_timer = self._call_later(timeout_ms, self._on_sync_overdue, group, group.generation_id)
+
     def _on_sync_overdue(self, group: Group, generation_id: int) -> None:
         group.sync_timer = None
         if generation_id != group.generation_id or not group.pending_sync:
+            return
+        if grace_ms := self.grace(group.members_not_synced()):
+            self._wait_for_syncs(group, grace_ms)
             return
         overdue = list(group.pending_sync)
         last: Member | None = None
@@ -233,10 +253,27 @@ class Rebalances:
             return
         if member.session_deadline > member.session_timer_due:  # extended since the timer was armed
             self._arm_session_timer(group, member)
-        elif not member.is_excused_from_heartbeats:  # else the reply to its parked request extends the session
+        elif member.is_excused_from_heartbeats:
+            return  # the reply to its parked request extends the session
+        elif grace_ms := self.grace([member]):
+            self.expect(group, member, grace_ms)
+        else:
             self._log_failure(group, member)
             text = f"the session of member {member.member_id} expired"
             self.remove_member(group, member, RebalanceCause(RebalanceReason.SESSION_EXPIRED, text, member))
+
+    def begin_waits_anew(self, group: Group, is_alive: Callable[[Member], bool]) -> None:
+        """Begin all waits for members that are alive anew: their clients could not see that the clock moved."""
+        for member in group.members.values():
+            if member.session_timer is not None and is_alive(member):
+                self.expect(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS if member.is_new else member.session_timeout_ms)
+        is_joining = group.join_timer is not None and not group.is_in_initial_delay
+        if is_joining and any(map(is_alive, group.members_not_joined())):
+            self._cancel_join_timer(group)
+            self._wait_for_members(group)
+        if group.sync_timer is not None and any(map(is_alive, group.members_not_synced())):
+            self._cancel_sync_timer(group)
+            self._wait_for_syncs(group, group.rebalance_timeout_ms)
 
     def _log_failure(self, group: Group, member: Member) -> None:
         """Log the first few failures; the rest are counted and logged together, because thousands may fail at once."""

@@ -6,8 +6,9 @@ when a partition comes or goes, the timers and the shutdown. Handlers use ``requ
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from functools import partial
+from itertools import chain
 from random import Random
 from typing import NamedTuple
 
@@ -38,6 +39,7 @@ logger = logging.getLogger(__name__)
 
 _FIRST_RETRY_MS = 20
 _LONGEST_RETRY_MS = 2_000
+_LONG_S = 3_600.0
 
 
 class CoordinatorPorts(NamedTuple):
@@ -159,6 +161,33 @@ class TransactionCoordinator:
         max_batch_bytes = self._internal_log.max_batch_bytes(partition)
         if max_batch_bytes is not None:
             self._log.write_tombstones(partition, due, max_batch_bytes, self.registry.remove)
+
+    # -- a clock that tests move
+
+    def abort_overdue(self) -> None:
+        """Abort the transactions that last too long, without waiting for the next scan."""
+        for partition in self.registry.partitions():
+            self._abort_timed_out(partition)
+
+    def expire_unused(self) -> None:
+        """Expire the ids that were not used for long, without waiting for the next scan."""
+        for partition in self.registry.partitions():
+            self._expire(partition)
+
+    def busy(self) -> set[Transaction]:
+        """The transactions that are ending or being changed."""
+        transactions = chain.from_iterable(map(self.registry.transactions_in, self.registry.partitions()))
+        return {each for each in transactions if each.is_ending or each.is_pending}
+
+    async def settled(self, apart_from: Set[Transaction]) -> None:
+        """Wait until no record is being written, and no transaction but these is ending or being changed."""
+        await self._appends.drain()
+        while busy := self.busy() - apart_from:
+            changed = asyncio.Event()
+            for transaction in busy:
+                self._changes.waiting.add(transaction, changed.set, changed.set, self._scheduler.time() + _LONG_S)
+            await changed.wait()
+            await self._appends.drain()
 
     # -- start and stop
 

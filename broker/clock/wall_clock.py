@@ -1,0 +1,56 @@
+"""A wall clock that tests move ahead, and stop. It never goes back."""
+
+import threading
+import time
+from collections.abc import Callable
+
+__all__ = ["MovableWallClock", "duration_ms"]
+
+
+def _system_clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def duration_ms(*, days: float, hours: float, minutes: float, seconds: float, ms: float) -> int:
+    """The sum, in milliseconds. Raises ValueError when it is negative, or is no number."""
+    total = ((days * 24 + hours) * 60 + minutes) * 60_000 + seconds * 1_000 + ms
+    if not 0 <= total < float("inf"):
+        raise ValueError(f"a clock moves ahead only, not by {total:g} ms")
+    return round(total)
+
+
+class MovableWallClock:
+    """Milliseconds since 1970: the system's clock plus all moves. May be read and moved from any thread."""
+
+    def __init__(self, system_ms: Callable[[], int] = _system_clock_ms) -> None:
+        self._system_ms = system_ms
+        self._moved_ms = 0
+        self._frozen_ms: int | None = None
+        self._moving = threading.Lock()
+
+    def now_ms(self) -> int:
+        frozen_ms = self._frozen_ms
+        return self._system_ms() + self._moved_ms if frozen_ms is None else frozen_ms
+
+    def advance(self, ms: int) -> None:
+        """Move ahead; a clock that stands still does, too."""
+        with self._moving:
+            if self._frozen_ms is None:
+                self._moved_ms += ms
+            else:
+                self._frozen_ms += ms
+
+    def freeze(self, at_ms: int | None) -> None:
+        """Stand still from now on: at ``at_ms``, or now. Raises ValueError when ``at_ms`` is in the past."""
+        with self._moving:
+            now_ms = self.now_ms()
+            if at_ms is not None and at_ms < now_ms:
+                raise ValueError(f"a clock moves ahead only: it is {now_ms} ms, so it cannot stand still at {at_ms} ms")
+            self._frozen_ms = now_ms if at_ms is None else at_ms
+
+    def unfreeze(self) -> None:
+        """Go on from the time at which the clock stands."""
+        with self._moving:
+            if self._frozen_ms is not None:
+                self._moved_ms = self._frozen_ms - self._system_ms()
+                self._frozen_ms = None

@@ -1,0 +1,174 @@
+"""A running broker whose clock tests move: what the clock does with its groups, transactions, connections and logs.
+
+The clock must know which members have an open connection, so the handlers in `_WATCHED` note it. A broker that keeps to
+real time has `Unclocked` in this place.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from ..protocol.apis import ApiKey
+from ..protocol.messages.join_group import JoinGroupRequest
+from ..storage.store.store_schedule import StoreSchedule
+from .apis.broker_parts import BrokerParts
+from .coordinator.group.coordinator import GroupCoordinator
+from .coordinator.group.member import Member
+from .coordinator.transaction.transaction import Transaction
+from .environment import Environment
+from .network.connection import Connection
+from .network.listener import Listeners
+from .network.managed_connection import ManagedConnection
+from .network.request import ConnectionInfo
+from .open_parts import OpenParts
+from .requests.context import Handler, RequestContext
+
+if TYPE_CHECKING:  # not needed by a broker that keeps to real time
+    from .clock.clocks import TestClock
+    from .clock.moves import TimerMove
+
+__all__ = ["ClockedBroker", "Unclocked", "clocked_broker"]
+
+Handlers = Mapping[ApiKey, Handler]
+
+_WATCHED = (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.OFFSET_COMMIT)
+_JOIN_WITH_ID_VERSION = 4
+"""From this version of JoinGroup on a dynamic member joins with an id."""
+_TURNS = 2
+"""Iterations of the loop in which what a timer began becomes visible as work of a coordinator."""
+
+
+class Unclocked:
+    """In place of a `ClockedBroker` in a broker that keeps to real time."""
+
+    def watched(self, handlers: Handlers) -> Handlers:
+        """The handlers as they are."""
+        return handlers
+
+    def follow(self, listeners: Listeners) -> None:
+        """Do nothing."""
+
+
+class ClockedBroker:
+    """Implements `ClockedParts`, whose docstrings are not repeated. To be made on the broker's loop."""
+
+    def __init__(self, clock: "TestClock", parts: BrokerParts, store: StoreSchedule) -> None:
+        self._moves = clock.moves
+        self._loop = asyncio.get_running_loop()
+        self._timers = clock.moves.timers_on(self._loop)
+        self._groups = parts.coordinators.groups
+        self._transactions = parts.coordinators.transactions
+        self._store = store
+        self._listeners: Listeners | None = None
+        self._move: TimerMove | None = None
+        self._busy_before: set[Transaction] = set()
+        """Transactions that were ending before a move, and may go on to wait for a leader."""
+
+    def watched(self, handlers: Handlers) -> Handlers:
+        """The handlers; those of members also note the member's connection."""
+        watched: dict[ApiKey, Handler] = {
+            key: partial(_note_connection, self._groups, handlers[key]) for key in _WATCHED if key in handlers
+        }
+        return {**handlers, **watched}
+
+    def follow(self, listeners: Listeners) -> None:
+        """Follow the clock from now on. ``listeners`` have no connection yet; their idle ones follow it too."""
+        self._listeners = listeners
+        listeners.idle.use_timers(self._timers)
+        self._moves.follow(self, self._loop)
+
+    def close(self) -> None:
+        """Follow the clock no more."""
+        self._moves.forget(self, self._loop)
+
+    async def do_due_work(self) -> None:
+        busy = self._transactions.busy()
+        self._transactions.abort_overdue()
+        await self._transactions.settled(busy)
+        await self._store.do_due_work()
+        # After the round of compaction: what expires only writes records, which a later round compacts.
+        self._transactions.expire_unused()
+        self._groups.administration.expire()
+        await self._groups.settled()
+        await self._transactions.settled(busy)
+
+    def begin_move(self, move: "TimerMove") -> None:
+        self._move = move
+        self._busy_before = self._transactions.busy()
+        self._groups.give_grace(self._grace_ms)
+        if self._listeners is not None:
+            self._listeners.idle.spares = self._is_of_living_member
+
+    async def settle(self) -> None:
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+        await self._groups.settled()
+        await self._transactions.settled(self._busy_before)
+
+    async def end_move(self) -> None:
+        self._transactions.abort_overdue()
+        await self.settle()
+        await self._store.deletions_done()
+
+    def abandon_move(self) -> None:
+        self._groups.end_grace(self._is_alive)
+        if self._listeners is not None:
+            self._listeners.idle.end_sparing()
+        self._move = None
+
+    # -- which members are alive
+
+    def _grace_ms(self, members: Iterable[Member]) -> int:
+        """Until the end of the move, if any of the members is alive."""
+        if self._move is None or not any(map(self._is_alive, members)):
+            return 0
+        return max(int((self._move.goal_s - self._timers.time()) * 1000), 0) + 1
+
+    def _is_alive(self, member: Member) -> bool:
+        move, info = self._move, member.connection
+        if move is None or not move.keep_alive or not isinstance(info, ConnectionInfo) or not info.is_open:
+            return False
+        return move.silent.isdisjoint((member.member_id, member.client_id, member.group_instance_id or ""))
+
+    def _is_of_living_member(self, connection: ManagedConnection) -> bool:
+        info = cast("Connection", connection).info
+        return any(member.connection is info and self._is_alive(member) for member in self._members())
+
+    def _members(self) -> Iterator[Member]:
+        for group in self._groups.registry.groups():
+            yield from group.members.values()
+
+
+def clocked_broker(
+    environment: Environment, parts: BrokerParts, store: StoreSchedule, open_parts: OpenParts
+) -> ClockedBroker | Unclocked:
+    """What a broker needs for the clock of its environment; registered in ``open_parts``."""
+    if environment.test_clock is None:
+        return Unclocked()
+    broker = ClockedBroker(environment.test_clock, parts, store)
+    open_parts.add(broker.close, broker.close)
+    return broker
+
+
+def _note_connection(groups: GroupCoordinator, handler: Handler, context: RequestContext, request: Any) -> Any:
+    """Handle the request, and note the connection of the member that sent it."""
+    response = handler(context, request)
+    member = _member_of(groups, context, request)
+    if member is not None:
+        member.connection = context.address
+    return response
+
+
+def _member_of(groups: GroupCoordinator, context: RequestContext, request: Any) -> Member | None:
+    group = groups.registry.get(request.group_id)
+    if group is None:
+        return None
+    member = group.members.get(request.member_id)
+    if member is None and request.group_instance_id is not None:
+        member = group.members.get(group.static_members.get(request.group_instance_id, ""))
+    if member is None and isinstance(request, JoinGroupRequest) and context.api_version < _JOIN_WITH_ID_VERSION:
+        newest = next(reversed(group.members.values()), None)
+        if newest is not None and newest.connection is None and newest.client_id == (context.client_id or ""):
+            member = newest
+    return member

@@ -1,0 +1,440 @@
+"""A broker whose clock a test moves: what becomes due is done when the move returns, and living clients stay."""
+
+import asyncio
+import select
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka import Producer as ConfluentProducer
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from pybroker import Broker
+from pybroker.broker.clock.clocks import BlockingClock, TestClock
+from pybroker.broker.library.broker import BlockingBroker
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages import describe_groups as d
+from pybroker.protocol.messages import describe_producers as p
+from pybroker.protocol.messages import list_offsets as lo
+from pybroker.protocol.messages import offset_fetch as of
+from pybroker.protocol.messages.api_versions import ApiVersionsRequest
+from support.clients.wire_client import WireClient
+from support.clients.wire_member import WireMember, wait_for_coordinator
+
+SETTINGS = {
+    "num.partitions": "2",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
+}
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+EARLIEST, LATEST, COMMITTED = -2, -1, 1
+
+
+@pytest.fixture
+def broker() -> Iterator[BlockingBroker]:
+    with Broker(SETTINGS) as broker:
+        yield broker
+
+
+def produce(broker: BlockingBroker, *values: bytes, topic: str = "t", key: bytes | None = None) -> list[Any]:
+    """Produces to partition 0; returns the metadata of the records."""
+    with closing(KafkaProducer(bootstrap_servers=broker.bootstrap_servers, acks="all")) as producer:
+        return [producer.send(topic, value, key, partition=0).get(30) for value in values]
+
+
+def offset(broker: BlockingBroker, which: int, *, topic: str = "t", isolation: int = 0) -> int:
+    """The earliest or latest offset of partition 0."""
+    part = lo.ListOffsetsPartition(partition_index=0, timestamp=which)
+    request = lo.ListOffsetsRequest(
+        replica_id=-1, isolation_level=isolation, topics=[lo.ListOffsetsTopic(name=topic, partitions=[part])]
+    )
+    with WireClient(broker.bootstrap_servers) as client:
+        return int(client.ask(request, 5).topics[0].partitions[0].offset)
+
+
+def committed(broker: BlockingBroker, group: str) -> int:
+    """The group's offset of partition 0; -1 for none."""
+    topic = of.OffsetFetchRequestTopic(name="t", partition_indexes=[0])
+    with WireClient(broker.bootstrap_servers) as client:
+        answer = client.ask(of.OffsetFetchRequest(group_id=group, topics=[topic]), 5)
+    return int(answer.topics[0].partitions[0].committed_offset)
+
+
+def described(broker: BlockingBroker, group: str) -> tuple[str, set[str]]:
+    """The state of the group and the ids of its members."""
+    with WireClient(broker.bootstrap_servers) as client:
+        (found,) = client.ask(d.DescribeGroupsRequest(groups=[group]), 4).groups
+    return found.group_state, {member.member_id for member in found.members}
+
+
+def member(broker: BlockingBroker, group: str = "g", **settings: Any) -> WireMember:
+    wait_for_coordinator(broker.bootstrap_servers, group)
+    return WireMember(broker.bootstrap_servers, group, ["t"], session_timeout_ms=45_000, **settings)
+
+
+def pair(broker: BlockingBroker) -> tuple[WireMember, WireMember]:
+    """Two members of a stable group."""
+    first, second = member(broker), member(broker)
+    first.join_alone({"t": [0, 1]})
+    join_both(first, second)
+    return first, second
+
+
+def join_both(first: WireMember, second: WireMember) -> None:
+    """Two members join; the first of them leads."""
+    second.begin_join()
+    first.begin_join()
+    first.finish_join()
+    second.finish_join()
+    first.sync({first: {"t": [0]}, second: {"t": [1]}})
+    second.sync()
+
+
+def consumer_of(broker: BlockingBroker, **settings: Any) -> KafkaConsumer:
+    return KafkaConsumer(
+        "t",
+        bootstrap_servers=broker.bootstrap_servers,
+        group_id="g",
+        auto_offset_reset="earliest",
+        heartbeat_interval_ms=200,
+        session_timeout_ms=45_000,
+        **settings,
+    )
+
+
+def read(consumer: KafkaConsumer, count: int) -> list[bytes]:
+    """Polls until there are so many values."""
+    values: list[bytes] = []
+    while len(values) < count:
+        for records in consumer.poll(10_000).values():
+            values += [record.value for record in records]
+    return values
+
+
+def poll_until(consumer: KafkaConsumer, condition: Callable[[], bool]) -> None:
+    while not condition():
+        consumer.poll(200)
+
+
+# -- the wall clock
+
+
+def test_old_segments_and_offsets_go_while_the_members_of_a_live_consumer_stay(broker: BlockingBroker) -> None:
+    produce(broker, b"1", b"2", b"3")
+    with closing(consumer_of(broker)) as consumer, member(broker, "left") as leaver:
+        assert read(consumer, 3) == [b"1", b"2", b"3"]
+        consumer.commit()
+        leaver.join_alone({"t": [0]})
+        leaver.commit("t", 0, 2)
+        leaver.leave()
+        before = described(broker, "g")
+        broker.clock.advance(days=8)
+        assert offset(broker, EARLIEST) == 3
+        assert committed(broker, "left") == -1
+        assert committed(broker, "g") == 3
+        assert described(broker, "g") == before
+        produce(broker, b"4")
+        assert read(consumer, 1) == [b"4"]
+        assert described(broker, "g") == before
+
+
+def test_nothing_goes_before_its_time(broker: BlockingBroker) -> None:
+    produce(broker, b"1")
+    with member(broker, "left") as leaver:
+        leaver.join_alone({"t": [0]})
+        leaver.commit("t", 0, 1)
+        leaver.leave()
+    broker.clock.advance(days=6, hours=23)
+    assert (offset(broker, EARLIEST), committed(broker, "left")) == (0, 1)
+    broker.clock.advance(hours=2)
+    assert (offset(broker, EARLIEST), committed(broker, "left")) == (1, -1)
+
+
+def test_records_are_compacted_after_min_compaction_lag() -> None:
+    settings = {
+        "log.cleanup.policy": "compact",
+        "log.cleaner.min.compaction.lag.ms": str(HOUR_MS),
+        "log.cleaner.min.cleanable.ratio": "0.01",
+        "log.segment.bytes": "1000",
+    }
+    with Broker({**SETTINGS, **settings}) as broker:
+        produce(broker, *[b"%03d" % number + 300 * b"." for number in range(10)], key=b"key")
+        broker.clock.advance(minutes=30)
+        assert len(all_values(broker)) == 10
+        broker.clock.advance(minutes=31)
+        left = all_values(broker)
+        assert len(left) < 5
+        assert left[-1].startswith(b"009")
+
+
+def all_values(broker: BlockingBroker) -> list[bytes]:
+    """The values in partition 0."""
+    with closing(KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="earliest")) as consumer:
+        partition = TopicPartition("t", 0)
+        consumer.assign([partition])
+        end = consumer.end_offsets([partition])[partition]
+        values: list[bytes] = []
+        while consumer.position(partition) < end:
+            for records in consumer.poll(10_000).values():
+                values += [record.value for record in records]
+        return values
+
+
+def test_log_append_time_follows_a_clock_that_stands_still() -> None:
+    with Broker({**SETTINGS, "log.message.timestamp.type": "LogAppendTime"}) as broker:
+        at_ms = broker.clock.clock_ms() + 100 * DAY_MS
+        broker.clock.freeze(at_ms)
+        assert [each.timestamp for each in produce(broker, b"1", b"2")] == [at_ms, at_ms]
+        broker.clock.advance(hours=1)
+        assert [each.timestamp for each in produce(broker, b"3")] == [at_ms + HOUR_MS]
+        with pytest.raises(ValueError, match="moves ahead only"):
+            broker.clock.freeze(at_ms)
+        broker.clock.unfreeze()
+        (last,) = produce(broker, b"4")
+        assert at_ms + HOUR_MS <= last.timestamp < at_ms + 2 * HOUR_MS
+
+
+def test_producers_expire_and_may_go_on_as_with_kafka(broker: BlockingBroker) -> None:
+    producer = ConfluentProducer({"bootstrap.servers": broker.bootstrap_servers, "enable.idempotence": True})
+    produce_by(producer, b"1")
+    assert len(producers_of(broker)) == 1
+    broker.clock.advance(days=2)
+    assert producers_of(broker) == []
+    produce_by(producer, b"2")  # a producer without state may go on with any sequence number
+    assert offset(broker, LATEST) == 2
+
+
+def produce_by(producer: ConfluentProducer, value: bytes) -> None:
+    producer.produce("t", value, partition=0)
+    assert producer.flush(30) == 0
+
+
+def producers_of(broker: BlockingBroker) -> Sequence[Any]:
+    request = p.DescribeProducersRequest(topics=[p.TopicRequest(name="t", partition_indexes=[0])])
+    with WireClient(broker.bootstrap_servers) as client:
+        (topic,) = client.ask(request, 0).topics
+    return list(topic.partitions[0].active_producers)
+
+
+def test_a_restart_does_not_move_the_clock_back(broker: BlockingBroker) -> None:
+    broker.clock.advance(days=3)
+    before_ms = broker.clock.clock_ms()
+    broker.restart()
+    assert broker.clock.clock_ms() >= before_ms
+    produce(broker, b"1")
+    broker.clock.advance(days=8)
+    assert offset(broker, EARLIEST) == 1
+
+
+def test_one_clock_moves_two_brokers() -> None:
+    clock = TestClock()
+    with Broker(SETTINGS, clock=clock) as first, Broker(SETTINGS, clock=clock) as second:
+        for broker in (first, second):
+            produce(broker, b"1")
+        with member(first) as one, member(second) as two:
+            for each in (one, two):
+                each.join_alone({"t": [0]})
+            first.clock.advance(days=8)
+            assert [offset(broker, EARLIEST) for broker in (first, second)] == [1, 1]
+            second.clock.advance_timers(46, silent=[one.member_id])
+            assert one.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+            assert two.heartbeat() == ErrorCode.NONE
+
+
+# -- the timers
+
+
+def test_silent_member_is_removed_and_living_member_stays(broker: BlockingBroker) -> None:
+    produce(broker, b"1")
+    living, silent = pair(broker)
+    with living, silent:
+        broker.clock.advance_timers(44, silent=[silent.member_id])
+        assert silent.heartbeat() == ErrorCode.NONE
+        broker.clock.advance_timers(46, silent=[silent.member_id])
+        assert silent.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+        assert living.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
+        living.join_alone({"t": [0, 1]})
+        assert described(broker, "g") == ("Stable", {living.member_id})
+
+
+def test_member_whose_connection_is_closed_is_removed(broker: BlockingBroker) -> None:
+    produce(broker, b"1")
+    living, gone = pair(broker)
+    with living:
+        gone.close()
+        broker.clock.advance_timers(46)
+        assert living.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
+        assert described(broker, "g")[1] == {living.member_id}
+
+
+def test_members_named_by_client_or_instance_id_are_removed(broker: BlockingBroker) -> None:
+    produce(broker, b"1")
+    with member(broker, "a", instance_id="static") as static, member(broker, "b") as dynamic:
+        static.join_alone({"t": [0]})
+        dynamic.join_alone({"t": [0]})
+        broker.clock.advance_timers(46, silent=("static",))
+        assert described(broker, "a") == ("Empty", set())
+        assert dynamic.heartbeat() == ErrorCode.NONE
+        broker.clock.advance_timers(46, keep_alive=False)
+        assert described(broker, "b") == ("Empty", set())
+
+
+def test_rebalance_waits_on_for_living_members_and_no_longer_for_silent_ones(broker: BlockingBroker) -> None:
+    produce(broker, b"1")
+    with member(broker) as first, member(broker) as second:
+        first.join_alone({"t": [0, 1]})
+        second.begin_join()  # the first one does not know of the rebalance yet
+        broker.clock.advance_timers(minutes=10)
+        assert described(broker, "g") == ("PreparingRebalance", {first.member_id, second.member_id})
+        first.begin_join()
+        assert first.finish_join().error_code == second.finish_join().error_code == ErrorCode.NONE
+        broker.clock.advance_timers(minutes=10)  # the rebalance now waits for both SyncGroups
+        first.sync({first: {"t": [0]}, second: {"t": [1]}})
+        second.sync()
+        with member(broker) as third:
+            third.begin_join()
+            first.begin_join()
+            broker.clock.advance_timers(minutes=10, silent=[second.member_id])
+            assert first.finish_join().error_code == third.finish_join().error_code == ErrorCode.NONE
+            assert described(broker, "g")[1] == {first.member_id, third.member_id}
+
+
+def test_initial_rebalance_delay_is_over_at_once() -> None:
+    with Broker({**SETTINGS, "group.initial.rebalance.delay.ms": str(HOUR_MS)}) as broker:
+        produce(broker, b"1")
+        with member(broker, rebalance_timeout_ms=2 * HOUR_MS) as joining:
+            joining.begin_join()
+            broker.clock.advance_timers(minutes=59)
+            assert not joining._client.is_answered()
+            broker.clock.advance_timers(minutes=61)  # a new member extends the delay once
+            assert joining.finish_join().error_code == ErrorCode.NONE
+
+
+KILLED = """
+import sys
+from kafka import KafkaConsumer
+consumer = KafkaConsumer("t", bootstrap_servers=sys.argv[1], group_id="g", session_timeout_ms=45000)
+while not consumer.assignment():
+    consumer.poll(200)
+print("assigned", flush=True)
+while True:
+    consumer.poll(1000)
+"""
+
+
+def test_killed_consumer_is_replaced_by_a_living_one(broker: BlockingBroker) -> None:
+    produce(broker, b"1")
+    line = [sys.executable, "-c", KILLED, broker.bootstrap_servers]
+    with (
+        subprocess.Popen(line, stdout=subprocess.PIPE) as killed,
+        closing(consumer_of(broker, client_id="living")) as living,
+    ):
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == b"assigned\n"
+        poll_until(living, lambda: len(living.assignment()) == 1)
+        killed.kill()
+        killed.wait()
+        broker.clock.advance_timers(46)
+        poll_until(living, lambda: len(living.assignment()) == 2)
+        assert len(described(broker, "g")[1]) == 1
+
+
+def test_transaction_past_its_time_out_is_aborted(broker: BlockingBroker) -> None:
+    producer = ConfluentProducer(
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "transactional.id": "id",
+            "transaction.timeout.ms": 60_000,
+        }
+    )
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    produce_by(producer, b"1")
+    broker.clock.advance_timers(50)
+    assert offset(broker, LATEST, isolation=COMMITTED) == 0
+    broker.clock.advance_timers(11)
+    assert offset(broker, LATEST, isolation=COMMITTED) == 2  # the record, and the marker that aborts it
+    with pytest.raises(KafkaException, match="fence"):
+        producer.commit_transaction(30)
+
+
+def test_idle_connections_are_closed_and_those_of_living_members_are_not(broker: BlockingBroker) -> None:
+    produce(broker, b"1")
+    host, _, port = broker.bootstrap_servers.rpartition(":")
+    with member(broker) as living, socket.create_connection((host, int(port))) as idle:
+        living.join_alone({"t": [0]})
+        with WireClient(broker.bootstrap_servers) as client:  # the broker knows the idle connection by then
+            client.ask(ApiVersionsRequest(), 0)
+        broker.clock.advance_timers(590)
+        assert not select.select([idle], [], [], 0)[0]
+        broker.clock.advance_timers(590)
+        idle.settimeout(30)
+        assert idle.recv(1) == b""
+        assert living.heartbeat() == ErrorCode.NONE
+
+
+def test_deleted_files_go_after_their_delay(broker: BlockingBroker) -> None:
+    produce(broker, b"1")
+    files = broker.data_directory / "t-0"
+    broker.clock.advance(days=8)
+    assert list(files.glob("*.log.deleted"))
+    broker.clock.advance_timers(61)
+    assert not list(files.glob("*.deleted"))
+
+
+# -- the interface
+
+
+async def test_clock_is_moved_by_coroutines() -> None:
+    async with Broker(SETTINGS) as broker:
+        before_ms = broker.clock.clock_ms()
+        await broker.clock.advance(days=1)
+        await broker.clock.advance_timers(seconds=46)
+        await broker.clock.freeze(before_ms + 2 * DAY_MS)
+        assert broker.clock.clock_ms() == before_ms + 2 * DAY_MS
+        broker.clock.unfreeze()
+
+
+@pytest.mark.parametrize("days", [-1, float("nan"), float("inf")])
+def test_clock_does_not_go_back(broker: BlockingBroker, days: float) -> None:
+    before_ms = broker.clock.clock_ms()
+    with pytest.raises(ValueError, match="moves ahead only"):
+        broker.clock.advance(days=days)
+    with pytest.raises(ValueError, match="moves ahead only"):
+        broker.clock.advance_timers(-1)
+    assert before_ms <= broker.clock.clock_ms() < before_ms + DAY_MS
+
+
+def test_one_text_is_no_list_of_silent_members(broker: BlockingBroker) -> None:
+    with pytest.raises(TypeError, match="a tuple of ids is wanted"):
+        broker.clock.advance_timers(46, silent="client")
+
+
+def test_time_out_tells_that_the_clock_has_moved(broker: BlockingBroker) -> None:
+    before_ms = broker.clock.clock_ms()
+    with pytest.raises(TimeoutError, match="the clock has moved, but"):
+        broker.clock.advance(days=1, wait_s=0)
+    assert broker.clock.clock_ms() >= before_ms + DAY_MS
+
+
+async def test_blocking_clock_is_refused_on_the_loop_of_its_broker() -> None:
+    async with Broker(SETTINGS) as broker:
+        clock = BlockingClock(broker.clock)
+        with pytest.raises(RuntimeError, match="awaiting the methods of TestClock"):
+            clock.advance(days=1)
+        await asyncio.to_thread(clock.advance, days=1)
+
+
+def test_moves_from_several_threads_add_up(broker: BlockingBroker) -> None:
+    before_ms = broker.clock.clock_ms()
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: broker.clock.advance(days=1), range(4)))
+        list(threads.map(lambda _: broker.clock.advance_timers(3600), range(4)))
+    assert broker.clock.clock_ms() >= before_ms + 4 * DAY_MS + 4 * HOUR_MS
