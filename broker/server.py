@@ -51,7 +51,7 @@ from .metadata.lost_store import find_earlier_use, missing_store
 from .metadata.metadata_cache import MetadataCache, MetadataUpdate
 from .metadata.registered_endpoints import registered_endpoints
 from .metadata.topic_waiters import TopicWaiters
-from .network.listener import Listeners
+from .network.listener import Listeners, ListenersMade, nothing_more
 from .network.settings import Endpoint
 from .observability import Observability
 from .open_parts import OpenParts
@@ -114,6 +114,7 @@ class BrokerServer:
         self._lifecycle = Lifecycle(self._parts)
         self._steps = StartSteps(self._loop)
         self._listeners: Listeners | None = None
+        self.listeners_made: ListenersMade = nothing_more
         self._link_factory: LinkFactory | None = None  # makes those of the controller too
         self._links: ClusterLinks | None = None
         self._authorization = Authorization()
@@ -392,6 +393,7 @@ class BrokerServer:
             paced_by=environment.paced_by,
         )
         self._clocked.follow(listeners)
+        self.listeners_made(listeners, self._cache.topic_name)
         listeners.time_requests(self.observability.watch_requests(self._pool, self._parts))
         self.observability.show_requests(listeners, dispatcher, self._partitions.traffic, self._protection)
         self._settings.limit_connections(listeners.change_limits)

@@ -24,6 +24,7 @@ from ...config.notices import notices
 from ...storage.files.files import Files, allowed_log_files
 from ..clock.clocks import BlockingClock, TestClock
 from ..environment import Environment
+from ..faults.faults import Faults
 from ..metadata.address import local_address
 from ..network.settings import Endpoint
 from ..server import BrokerServer
@@ -85,6 +86,8 @@ class Broker:
         self._thread: LoopThread | None = None
         self.clock = TestClock() if clock is None else clock
         """Moves the broker's time; a restart does not move it back."""
+        self.faults = Faults()
+        """Faults for tests of clients; they stay over a restart. May be set on any thread."""
         self.failure: Exception | None = None
         """The error after which the broker could not go on and was killed; or None."""
 
@@ -154,6 +157,7 @@ class Broker:
         files = Files(allowed_log_files())
         environment = Environment(files=files, scram_users=self._users, test_clock=self.clock)
         self._server = server = BrokerServer(self.config, environment)
+        server.listeners_made = self.faults.attach
         try:
             await server.start()
         except BaseException:
@@ -174,6 +178,7 @@ class Broker:
         """
         server = self._server
         if server is not None:
+            self.faults.detach()
             try:
                 await server.stop()
             finally:
@@ -336,6 +341,11 @@ class BlockingBroker:
     def ca_file(self) -> Path:
         """With ``tls=True``: the file with the certificate that clients must trust, in PEM."""
         return self._broker.ca_file
+
+    @property
+    def faults(self) -> Faults:
+        """Faults for tests of clients; they stay over a restart."""
+        return self._broker.faults
 
     @property
     def failure(self) -> Exception | None:

@@ -26,7 +26,7 @@ from .loop_resources import LoopResources
 from .offender_log import Violation
 from .protocol_sniffing import recognise
 from .region_sender import RegionSender, RegionSenderFactory
-from .request import ConnectionInfo, no_connection
+from .request import ConnectionInfo, ReplyPart, no_connection
 from .request_pipeline import RequestPipeline
 from .response_writer import ResponseTooLongError, ResponseWriter
 from .socket_states import descriptor_of, leaves_many_descriptors, reset_at_close
@@ -380,6 +380,16 @@ class Connection(asyncio.BufferedProtocol):
         """``abort`` so that the peer sees a reset, even when no response is unsent."""
         reset_at_close(self._transport)
         self.abort()
+
+    def end_within(self, parts: list[ReplyPart], after_bytes: int, *, is_reset: bool) -> None:
+        """When the response ``parts`` is next: send so many bytes of its frame, then close or reset. For tests."""
+        self._requests.cut(parts, after_bytes, self.reset if is_reset else self._end)
+
+    def _end(self) -> None:
+        """Close when the transport has sent what it holds, whatever is under way."""
+        self._reading.pause(CLOSING)
+        self._drop_unstarted()
+        self._transport.close()
 
     def _drop_unstarted(self) -> None:
         self._frames.clear()

@@ -7,6 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
+from uuid import UUID
 
 from ..quotas.connection_rates import ConnectionRates, HeldConnections
 from .bound_sockets import bind_error, open_servers, start_serving
@@ -27,9 +28,12 @@ from .settings import Endpoint, NetworkSettings
 from .socket_states import leaves_descriptors
 from .transport import Transport
 
-__all__ = ["Listeners"]
+__all__ = ["Listeners", "ListenersMade", "nothing_more"]
 
 logger = logging.getLogger(__name__)
+
+ListenersMade = Callable[["Listeners", Callable[[UUID], str | None]], None]
+"""Told of the listeners before they accept connections, and of the names of topics by their ids."""
 
 
 class Listeners:
@@ -85,7 +89,7 @@ class Listeners:
         self._creation_rates: ConnectionRates | None = None
         self._held: HeldConnections[Connection] = HeldConnections(settings.backlog)
         self._held_timer: asyncio.TimerHandle | None = None
-        self._closing = False
+        self._turns_away: Callable[[Connection], bool] | None = None
         self._rate_timer: asyncio.TimerHandle | None = None
         self._all_gone: asyncio.Future[None] | None = None
 
@@ -176,6 +180,24 @@ class Listeners:
         """Let ``timer`` take the times of requests, on connections to come."""
         self._resources.timer = timer
 
+    @property
+    def handler(self) -> Handler:
+        """The handler of all requests; it may be replaced at any time, on any thread."""
+        return self._resources.gate.handler
+
+    @handler.setter
+    def handler(self, handler: Handler) -> None:
+        self._resources.gate.handler = handler
+
+    def connection_of(self, info: ConnectionInfo) -> Connection | None:
+        """The open connection to which ``info`` belongs."""
+        return next((connection for connection in self.connections() if connection.info is info), None)
+
+    def turn_away(self, refuses: Callable[[Connection], bool] | None) -> None:
+        """Let ``refuses`` close new connections; it returns whether it has closed one. None: accept all."""
+        if self._turns_away is not _abort:
+            self._turns_away = refuses
+
     def limit_creations(self, rates: ConnectionRates) -> None:
         """Limit the rate at which addresses may connect, from now on."""
         self._creation_rates = rates
@@ -194,7 +216,7 @@ class Listeners:
 
     async def close(self, grace_s: float) -> None:
         """Accept nothing, start no further request, give those under way ``grace_s`` to be answered, and close."""
-        self._closing = True
+        self._turns_away = _abort
         self.stop_accepting()
         self.finish_connections()
         if self._connections:
@@ -215,7 +237,7 @@ class Listeners:
 
     def kill(self) -> None:
         """End as a crash does: peers see their connections reset, requests under way get no response."""
-        self._closing = True
+        self._turns_away = _abort
         self.stop_accepting()
         for connection in self.connections():
             connection.reset()
@@ -250,9 +272,9 @@ class Listeners:
         self._local_socket_options.accepted(transport, info)
         now_s = self._loop.time()
         self._connections[connection] = None
-        if self._closing:
-            connection.abort()
-        elif not leaves_descriptors(transport):
+        if self._turns_away is not None and self._turns_away(connection):
+            return info
+        if not leaves_descriptors(transport):
             self._refuse(connection, "hardly any more files may be open (ulimit -n), and log files need some")
         elif not self._try_to_admit(connection, now_s):
             if len(self._waiting) < self._settings.backlog:
@@ -400,3 +422,13 @@ class _Origin:
 def _host_and_port(address: Any) -> tuple[str, int]:
     """Host and port of a socket's address; a peer that is gone already has none."""
     return (str(address[0]), int(address[1])) if address else ("unknown", 0)
+
+
+def nothing_more(listeners: Listeners, topic_name: Callable[[UUID], str | None]) -> None:
+    """In place of a function that follows the listeners."""
+
+
+def _abort(connection: Connection) -> bool:
+    """Turn a new connection away, because the listeners close."""
+    connection.abort()
+    return True

@@ -9,11 +9,12 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from .admission.gate import KEEPS_FRAME
 from .admission.memory import ConnectionMemory
 from .admission.read_pause import LOGIN, QUEUED, RESPONSES, ReadSwitch
+from .cutting_writer import CuttingWriter
 from .frame_gate import FrameGate, GateReply
 from .loop_resources import LoopResources
 from .managed_connection import ManagedConnection
@@ -354,6 +355,13 @@ class RequestPipeline:
         self._writer.send(parts)
         request.response_bytes = self._writer.last_bytes
         self._unsent.append(_late(request))
+
+    def cut(self, parts: list[ReplyPart], after_bytes: int, end: Callable[[], None]) -> None:
+        """When the response ``parts`` is next: send so many bytes of its frame, then call ``end``."""
+        writer: Any = self._writer
+        if not isinstance(writer, CuttingWriter):
+            self._writer = writer = cast("Any", CuttingWriter(self._writer))
+        writer.cut(parts, after_bytes, end)
 
     def flush(self) -> None:
         """Write the responses that the writer has gathered, and report which requests are finished."""

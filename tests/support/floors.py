@@ -46,6 +46,7 @@ FLOORS = {
         "metadata",
         "coordinator",
         "requests",
+        "faults",
         "settings",
         "inter_broker",
         "encryption.py",

@@ -1,0 +1,69 @@
+"""The effects of faults on the requests that they fire on."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ...protocol.errors import ErrorCode
+
+__all__ = ["Break", "Corrupt", "Delay", "Effect", "Fail", "Hang", "RefuseConnections", "Throttle", "Way"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """The request, or those of its items that match, get an error code and are not carried out."""
+
+    code: ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """The request starts later, and with it all requests behind it on the connection."""
+
+    ms: int
+    jitter_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """The request starts when the fault is removed, and with it all requests behind it on the connection."""
+
+
+class Way(Enum):
+    """When and how the connection ends."""
+
+    BEFORE = "drop_request"
+    """The request is not carried out, and the connection is closed."""
+    RESET = "reset"
+    """The request is not carried out, and the connection is reset."""
+    AFTER = "drop_response"
+    """The request is carried out, and the connection is closed without a response."""
+    WITHIN = "cut_after"
+    """The request is carried out, and the connection is closed in the middle of the response."""
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """The connection ends in place of the response, or in it after ``after_bytes``."""
+
+    way: Way
+    after_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Corrupt:
+    """One bit of the first batch of a partition is turned in the response, so that its checksum is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """The request is carried out, and its client is throttled, as by a quota."""
+
+    ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RefuseConnections:
+    """New connections are closed at once."""
+
+
+Effect = Fail | Delay | Hang | Break | Corrupt | Throttle | RefuseConnections

@@ -1,0 +1,110 @@
+"""One fault: what it is for, what it does, and how often it has fired."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Self
+
+from ...protocol.apis import API_SPECS
+from .effects import Effect
+from .target import EVERY_API, Target
+
+__all__ = ["Fault"]
+
+
+class Fault(AbstractContextManager["Fault"]):
+    """Set on a broker until it is removed: by `remove`, at the end of a ``with``, or when it has fired ``times`` times.
+
+    Requests are matched on the broker's event loop; every method here may be called on any thread.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        target: Target,
+        effect: Effect,
+        times: int | None,
+        after: int,
+        removed: Callable[["Fault"], None],
+    ) -> None:
+        """``removed`` is told when the fault has ended."""
+        self.id = number
+        self.target = target
+        self.effect = effect
+        self.times = times
+        self.after = after
+        self.fired = 0
+        """How often it has fired."""
+        self.is_removed = False
+        self._passed = 0
+        self._removed = removed
+        self._changed = threading.Condition()
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+
+    @property
+    def is_active(self) -> bool:
+        return not self.is_removed and (self.times is None or self.fired < self.times)
+
+    def take(self) -> bool:
+        """Count a request that matches. Whether the fault fires on it."""
+        if not self.is_active:
+            return False
+        if self._passed < self.after:
+            self._passed += 1
+            return False
+        with self._changed:
+            self.fired += 1
+            self._changed.notify_all()
+            self._wake()
+        if self.fired == self.times:
+            self._removed(self)
+        return True
+
+    def remove(self) -> None:
+        """End the fault. Requests that hang because of it start now."""
+        if not self.is_removed:
+            self.is_removed = True
+            self._removed(self)
+
+    def wait_fired(self, count: int = 1, timeout_s: float | None = None) -> None:
+        """Block until the fault has fired ``count`` times. Raises TimeoutError. Not for the broker's own loop."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self.fired >= count, timeout_s):
+                raise TimeoutError(f"{self} has fired {self.fired} times in {timeout_s} s, not {count}")
+
+    async def until_fired(self, count: int = 1) -> None:
+        """Wait on the running loop until the fault has fired ``count`` times."""
+        future = asyncio.get_running_loop().create_future()
+        with self._changed:
+            if self.fired >= count:
+                return
+            self._waiting.append((count, future))
+        await future
+
+    def _wake(self) -> None:
+        left = []
+        for count, future in self._waiting:
+            if self.fired < count:
+                left.append((count, future))
+            else:
+                future.get_loop().call_soon_threadsafe(_done, future)
+        self._waiting = left
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remove()
+
+    def __repr__(self) -> str:
+        api = EVERY_API if self.target.api is None else API_SPECS[self.target.api].name
+        return f"<fault {self.id} of {api}: {self.effect}, fired {self.fired} times>"
+
+
+def _done(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)

@@ -1,0 +1,85 @@
+"""Puts the `FaultingDispatcher` in the place of a broker's dispatcher while faults are active, and takes it back.
+
+Without faults the listeners call the plain dispatcher, so a broker that could have faults costs nothing.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+from ..network.connection import Connection
+from ..network.listener import Listeners
+from ..network.request import ConnectionInfo, ReplyPart
+from ..requests.dispatch import Dispatcher
+from .effects import RefuseConnections
+from .fault import Fault
+from .faulting_dispatcher import FaultingDispatcher
+
+__all__ = ["FaultSwitch"]
+
+
+class FaultSwitch:
+    """One for each start of a broker. ``active``: the faults that are active now, in their order."""
+
+    def __init__(
+        self,
+        listeners: Listeners,
+        plain: Dispatcher,
+        loop: asyncio.AbstractEventLoop,
+        topic_name: Callable[[UUID], str | None],
+        active: Callable[[], Sequence[Fault]],
+    ) -> None:
+        self._listeners = listeners
+        self._plain = plain
+        self._loop = loop
+        self._topic_name = topic_name
+        self._active = active
+        self._faulting: FaultingDispatcher | None = None
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def changed(self) -> None:
+        """The active faults are others now. It may be called on any thread, and acts before it returns."""
+        with self._lock:
+            active = () if self._is_closed else self._active()
+            refuses = any(isinstance(fault.effect, RefuseConnections) for fault in active)
+            self._listeners.turn_away(self._refuse if refuses else None)
+            faulting = self._faulting
+            if any(not isinstance(fault.effect, RefuseConnections) for fault in active):
+                if faulting is None:
+                    self._faulting = faulting = FaultingDispatcher(
+                        self._plain, self._active, self._topic_name, self._break_connection, self.changed
+                    )
+                self._listeners.handler = faulting
+            elif faulting is not None and not faulting.held_count:
+                self._faulting = None
+                self._listeners.handler = self._plain
+
+    def release(self, fault: Fault) -> None:
+        """Start the requests that hang because of a fault that was removed."""
+        faulting = self._faulting
+        if faulting is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(faulting.release, fault)
+
+    def close(self) -> None:
+        """The broker ends. To be called on its loop."""
+        self._is_closed = True
+        if self._faulting is not None:
+            self._faulting.release_all()
+        self.changed()
+
+    def _refuse(self, connection: Connection) -> bool:
+        """Close a new connection, if a fault fires on it. Whether it was closed."""
+        for fault in self._active():
+            if isinstance(fault.effect, RefuseConnections) and fault.take():
+                connection.reset()
+                return True
+        return False
+
+    def _break_connection(
+        self, connection: ConnectionInfo, parts: list[ReplyPart], after_bytes: int, *, is_reset: bool
+    ) -> None:
+        found = self._listeners.connection_of(connection)
+        if found is not None:
+            found.end_within(parts, after_bytes, is_reset=is_reset)

@@ -1,0 +1,277 @@
+"""The dispatcher while faults are set: it fails, delays, drops and changes the requests that faults fire on.
+
+It takes the place of the listeners' `Dispatcher`, whose table of routes and counters it shares, and gives way to it
+when the last fault has ended. A request that no fault may match goes the usual way.
+**Order.** A delayed request holds the later requests of its connection, as a slow broker does: they start in order.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+from ...protocol.apis import API_SPECS, ApiKey
+from ...protocol.codec import decode
+from ...protocol.errors import error_for
+from ..network.request import CloseConnectionError, ConnectionInfo, LaterReply, Reply, ReplyPart, Request
+from ..requests.context import EncodedResponse, RequestContext
+from ..requests.dispatch import Dispatcher, Route, describe, too_new_api_versions
+from .corruption import with_wrong_checksums
+from .effects import Break, Delay, Fail, Throttle, Way
+from .error_answers import merged, metadata_with_errors, session_is_unknown
+from .fault import Fault
+from .plan import Plan, needs_full_fetches, plan_of
+from .request_items import TopicName
+
+__all__ = ["BreakConnection", "FaultingDispatcher"]
+
+_FINAL_EPOCH = -1
+_FIRST_WITH_SESSIONS = 7
+_MS_PER_S = 1000
+
+
+class BreakConnection(Protocol):
+    def __call__(self, connection: ConnectionInfo, parts: list[ReplyPart], after_bytes: int, *, is_reset: bool) -> None:
+        """End the connection when the response ``parts`` is next, after so many bytes of it."""
+
+
+class FaultingDispatcher(Dispatcher):
+    """``faults``: those that are active, in their order. ``idle`` is told when no request is held any more."""
+
+    def __init__(
+        self,
+        plain: Dispatcher,
+        faults: Callable[[], Sequence[Fault]],
+        topic_name: TopicName,
+        break_connection: BreakConnection,
+        idle: Callable[[], None],
+    ) -> None:
+        vars(self).update(vars(plain))  # the same routes, so that requests are counted in one place
+        self._faults = faults
+        self._topic_name = topic_name
+        self._break_connection = break_connection
+        self._idle = idle
+        self._turns: WeakKeyDictionary[ConnectionInfo, _Turn] = WeakKeyDictionary()
+        self._hung: dict[Fault, list[asyncio.Future[None]]] = {}
+        self.held_count = 0
+        """Requests that wait because of a fault, or behind such a request."""
+
+    def release(self, fault: Fault) -> None:
+        """The fault has ended: start the requests that hang because of it."""
+        for future in self._hung.pop(fault, ()):
+            if not future.done():
+                future.set_result(None)
+
+    def release_all(self) -> None:
+        """Start all requests that hang."""
+        for fault in tuple(self._hung):
+            self.release(fault)
+
+    def _handle(self, request: Request) -> Reply:
+        turn = self._turns.get(request.connection)
+        if turn is not None and turn.held_count:
+            return self._hold(request, turn, None, lambda: self._with_faults(request))
+        return self._with_faults(request)
+
+    def _with_faults(self, request: Request) -> Reply:
+        faults = [each for each in self._faults() if each.target.may_match(request.api_key, request.client_id)]
+        if not faults:
+            return super()._handle(request)
+        route = self._routes.get((request.api_key, request.api_version)) or self._find_route(request)
+        if route is None:
+            return too_new_api_versions(request)
+        message: Any = self._decode(route, request)
+        if route.key is ApiKey.FETCH and route.version >= _FIRST_WITH_SESSIONS and needs_full_fetches(faults):
+            if message.session_epoch > 0:
+                route.requests += 1
+                return self._finish(route, request, None, session_is_unknown())
+            message.session_epoch = _FINAL_EPOCH
+        plan = plan_of(faults, route.key, route.version, message, self._topic_name)
+        return self._carry_out(request, route, plan)
+
+    def _carry_out(self, request: Request, route: Route, plan: Plan) -> Reply:
+        if plan.is_unanswerable:
+            raise CloseConnectionError(f"{describe(request)}, which expects no response, failed by a fault of a test")
+        if plan.rest is None:
+            route.requests += 1
+            return self._finish(route, request, None, plan.failed)
+
+        def start() -> Reply:
+            return self._serve(request, route, plan)
+
+        match plan.whole:
+            case None:
+                return start()
+            case Throttle(ms):
+                request.throttle(ms)
+                return start()
+            case Break(way, after_bytes):
+                return self._broken(request, way, after_bytes, start)
+            case Delay(ms, jitter_ms):
+                delay_s = (ms + random.uniform(0, jitter_ms)) / _MS_PER_S
+                return self._hold(request, self._turn_of(request), lambda: _after(delay_s), start)
+            case _:
+                assert plan.by is not None
+                fault = plan.by
+                return self._hold(request, self._turn_of(request), lambda: self._until_removed(fault), start)
+
+    # -- requests that are carried out
+
+    def _serve(self, request: Request, route: Route, plan: Plan) -> Reply:
+        """As `Dispatcher._handle`, with a message that may be a part of the request, and a response that is changed."""
+        route.requests += 1
+        context = RequestContext.of(request, self._authorizer)
+        message = plan.rest
+        try:
+            response = route.handler(context, message)
+        except CloseConnectionError:
+            raise
+        except Exception as error:
+            response = self._failure(route, request, message, error)
+        if isinstance(response, Awaitable):
+            is_changed = plan.failed is not None or plan.in_response
+            later = self._changed_later(route, plan, response) if is_changed else response
+            return self._reply_later(route, request, context, message, later)
+        return self._finish(route, request, message, self._changed(route, plan, response))
+
+    async def _changed_later(self, route: Route, plan: Plan, response: Awaitable[Any]) -> Any:
+        return self._changed(route, plan, await response)
+
+    def _changed(self, route: Route, plan: Plan, response: Any) -> Any:
+        """The response with the errors of the plan, and with what its faults do to responses."""
+        if response is None or (plan.failed is None and not plan.in_response):
+            return response
+        if isinstance(response, EncodedResponse):
+            response = decode(API_SPECS[route.key].response_type(), response.encode_body(0), route.version)
+        if plan.failed is not None:
+            response = merged(response, plan.failed, route.version)
+        for fault in plan.in_response:
+            target = fault.target
+            if isinstance(fault.effect, Fail):
+                changed = metadata_with_errors(response, target.topic, error_for(fault.effect.code))
+                response = changed if changed is not response and fault.take() else response
+            else:
+                response = with_wrong_checksums(response, target.topic, target.partition, self._topic_name, fault.take)
+        return response
+
+    # -- connections that end
+
+    def _broken(self, request: Request, way: Way, after_bytes: int, start: Callable[[], Reply]) -> Reply:
+        connection, is_reset = request.connection, way is Way.RESET
+
+        def cut(parts: list[ReplyPart] | None) -> list[ReplyPart]:
+            ending: list[ReplyPart] = [b""] if parts is None else parts
+            self._break_connection(connection, ending, after_bytes, is_reset=is_reset)
+            return ending
+
+        if way in (Way.BEFORE, Way.RESET):
+            return cut(None)
+        reply = start()
+        if reply is None or isinstance(reply, list):
+            return cut(reply)
+        if isinstance(reply, LaterReply):
+            settle = reply.settle
+            return LaterReply(reply.future, lambda: cut(settle()))
+        return _then(reply, cut)
+
+    # -- requests that wait
+
+    def _turn_of(self, request: Request) -> "_Turn":
+        return self._turns.setdefault(request.connection, _Turn())
+
+    def _hold(
+        self,
+        request: Request,
+        turn: "_Turn",
+        wait: Callable[[], "asyncio.Future[None]"] | None,
+        start: Callable[[], Reply],
+    ) -> Awaitable[list[ReplyPart] | None]:
+        held = _HeldRequest(request, wait, start)
+        request.abandon = held.abandon
+        return self._held(turn, held)
+
+    async def _held(self, turn: "_Turn", held: "_HeldRequest") -> list[ReplyPart] | None:
+        self.held_count += 1
+        turn.held_count += 1
+        try:
+            async with turn.lock:
+                reply = await held.started()
+        finally:
+            self.held_count -= 1
+            turn.held_count -= 1
+            if not self.held_count:
+                self._idle()
+        return await settled(reply)
+
+    def _until_removed(self, fault: Fault) -> "asyncio.Future[None]":
+        future = asyncio.get_running_loop().create_future()
+        if fault.is_removed:
+            future.set_result(None)
+        else:
+            self._hung.setdefault(fault, []).append(future)
+        return future
+
+
+class _Turn:
+    """The order of a connection's requests while some are held."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.held_count = 0
+
+
+class _HeldRequest:
+    """A request that does not start yet. When its connection is lost before, it never starts."""
+
+    def __init__(
+        self, request: Request, wait: Callable[[], "asyncio.Future[None]"] | None, start: Callable[[], Reply]
+    ) -> None:
+        self._request = request
+        self._wait = wait
+        self._start = start
+        self._waiting: asyncio.Future[None] | None = None
+        self._is_abandoned = False
+
+    async def started(self) -> Reply:
+        """Wait, then start the request."""
+        if self._wait is not None and not self._is_abandoned:
+            self._waiting = self._wait()
+            await self._waiting
+        if self._is_abandoned:
+            return None
+        self._request.abandon = None
+        return self._start()
+
+    def abandon(self) -> None:
+        self._is_abandoned = True
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+        if self._request.abandon is not None:  # set by the handler, when the request has started
+            self._request.abandon()
+
+
+def _after(delay_s: float) -> "asyncio.Future[None]":
+    loop = asyncio.get_running_loop()
+    future = loop.create_future()
+    loop.call_later(max(delay_s, 0.001), _end, future)
+    return future
+
+
+def _end(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+async def settled(reply: Reply) -> list[ReplyPart] | None:
+    """The parts of a reply, when they are known."""
+    if isinstance(reply, LaterReply):
+        await asyncio.wait([reply.future])
+        return reply.settle()
+    return reply if reply is None or isinstance(reply, list) else await reply
+
+
+async def _then(
+    reply: Awaitable[list[ReplyPart] | None], cut: Callable[[list[ReplyPart] | None], list[ReplyPart]]
+) -> list[ReplyPart]:
+    return cut(await reply)

@@ -1,0 +1,115 @@
+"""Which requests a fault is for: an API, a client, and the names in the request."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, TypedDict
+
+from ...protocol.apis import API_SPECS, ApiKey, ApiSpec, Listener
+from .request_items import names_in
+
+__all__ = ["EVERY_API", "Target", "Where", "api_named", "unknown", "whole_number"]
+
+EVERY_API = "*"
+
+
+class Where(TypedDict, total=False):
+    """The choice of requests, as keyword arguments.
+
+    ``client`` is a pattern of client ids, such as ``svc-*``. ``after``: so many matching requests pass first.
+    ``times``: the fault ends when it has fired so often; None: it stays until it is removed.
+    """
+
+    topic: str | None
+    partition: int | None
+    group: str | None
+    transactional_id: str | None
+    client: str | None
+    times: int | None
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """``api``: None means every API. A name that is None is not compared."""
+
+    api: ApiKey | None
+    client: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    group: str | None = None
+    transactional_id: str | None = None
+
+    def may_match(self, api: int, client_id: str | None) -> bool:
+        """Whether the API and the client are those of the fault; the names in the request are not known yet."""
+        if self.api is not None and self.api != api:
+            return False
+        return self.client is None or fnmatchcase(client_id or "", self.client)
+
+    @classmethod
+    def of(cls, api: str, where: Where) -> "Target":
+        """Raises ValueError with a plain line when the words name nothing, or cannot belong together."""
+        key = None if api == EVERY_API else api_named(api)
+        target = cls(
+            key,
+            _text(where, "client"),
+            _text(where, "topic"),
+            whole_number(where.get("partition"), "partition", 0),
+            _text(where, "group"),
+            _text(where, "transactional_id"),
+        )
+        if target.partition is not None and target.topic is None:
+            raise ValueError("partition needs a topic")
+        for name in ("topic", "partition", "group", "transactional_id"):
+            if getattr(target, name) is None:
+                continue
+            if key is None:
+                raise ValueError(f"{name} needs one API, not {EVERY_API!r}")
+            if name not in names_in(key):
+                raise ValueError(f"{API_SPECS[key].name} requests name no {name}")
+        return target
+
+
+def api_named(name: str) -> ApiKey:
+    """The API with Kafka's name, such as ``Fetch``. Raises ValueError with the nearest names."""
+    if not isinstance(name, str):
+        raise ValueError(f"api is a name such as 'Fetch', not {name!r}")
+    keys = {_plain(spec.name): spec.key for spec in API_SPECS.values() if _is_served(spec)}
+    found = keys.get(_plain(name))
+    if found is None:
+        raise ValueError(unknown("API", name, {plain: API_SPECS[key].name for plain, key in keys.items()}))
+    return found
+
+
+def unknown(what: str, name: str, known: Mapping[str, str]) -> str:
+    """The line that refuses a name, with those that are nearest. ``known``: names by their spelling to compare."""
+    from difflib import get_close_matches  # only bad input needs it
+
+    near = [known[each] for each in get_close_matches(_plain(name), known, 2, 0.5)]
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"there is no {what} {name!r}{hint}"
+
+
+def _is_served(spec: ApiSpec) -> bool:
+    return Listener.ZK_BROKER in spec.listeners or spec.key is ApiKey.DESCRIBE_TOPIC_PARTITIONS
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def _text(where: Where, name: str) -> str | None:
+    read: Callable[[str], Any] = where.get
+    value = read(name)
+    if value is None or isinstance(value, str):
+        return value
+    raise ValueError(f"{name} is a text, not {value!r}")
+
+
+def whole_number(value: Any, name: str, least: int) -> int | None:
+    """``value`` when it is such a number, or None. Raises ValueError."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{name} is a whole number from {least}, not {value!r}")
+    return value
