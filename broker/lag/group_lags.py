@@ -4,10 +4,12 @@ The lag counts records up to the high watermark, as ``kafka-consumer-groups --de
 ``read_committed`` reads up to the last stable offset, so while a transaction is open its lag includes the records of
 that transaction. An offset below the log start counts from the log start: the records between are lost, not unread.
 
-**How.** Steps of a generator, because a group may have very many partitions: each step is short.
+**How.** Steps of a generator, because a group may have very many partitions: each step is short. All groups of a scrape
+share what they read of a partition (`Readings`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from ...base.lag_verdicts import Verdict, judge, worst
@@ -16,13 +18,15 @@ from ..coordinator.group.group import Group
 from ..coordinator.group.offsets import CommitRecord
 from .commit_trend import trend_of
 from .partition_ends import PartitionEnds
+from .readings import Readings
 from .unread_times import UnreadTimes
 
 __all__ = ["GroupLag", "GroupLags", "PartitionLag"]
 
 
-_PARTITIONS_IN_A_STEP = 8
-"""Their look-ups together take some tenths of a millisecond at most, unless many batches are empty."""
+_PARTITIONS_IN_A_STEP = 32
+_LOOK_UPS_IN_A_STEP = 8
+"""They take some tenths of a millisecond at most, unless many batches are empty."""
 
 
 class PartitionLag(NamedTuple):
@@ -93,18 +97,28 @@ class GroupLags:
         self._clock_ms = clock_ms
         self._now_s = now_s
 
+    def readings(self) -> Readings:
+        """New readings for groups to share. They become out of date, so replace them after some tenths of a second."""
+        return Readings(self._ends, self._times)
+
     def of(self, group: Group) -> GroupLag:
         """The lag of one group, at once."""
         return _last(self.steps(group))
 
-    def steps(self, group: Group) -> Iterator[GroupLag | None]:
-        """Compute the lag of a group: None after every few partitions, the result last."""
+    def steps(self, group: Group, readings: Readings | None = None) -> Iterator[GroupLag | None]:
+        """Compute the lag of a group: None after every few partitions, the result last.
+
+        ``readings``: see `readings`; None when no other group shares them.
+        """
         found: list[PartitionLag] = []
         committed = list(group.offsets.committed.items())
-        for first in range(0, len(committed), _PARTITIONS_IN_A_STEP):
-            if first:
-                yield None
-            found += self._lags_of(group, committed[first : first + _PARTITIONS_IN_A_STEP])
+        rest = iter(committed)
+        shared = self.readings() if readings is None else readings
+        while True:
+            found += self._next_lags(group, islice(rest, _PARTITIONS_IN_A_STEP), shared)
+            if len(found) == len(committed):
+                break
+            yield None
         yield GroupLag(group.group_id, found)
 
     async def settled(self) -> None:
@@ -113,20 +127,24 @@ class GroupLags:
 
     def of_partition(self, group: Group, topic_partition: TopicPartition, record: CommitRecord) -> PartitionLag:
         """The lag of one committed offset."""
-        (found,) = self._lags_of(group, [(topic_partition, record)])
+        (found,) = self._next_lags(group, iter([(topic_partition, record)]), self.readings())
         return found
 
-    def _lags_of(self, group: Group, committed: list[tuple[TopicPartition, CommitRecord]]) -> list[PartitionLag]:
+    def _next_lags(
+        self, group: Group, committed: Iterator[tuple[TopicPartition, CommitRecord]], readings: Readings
+    ) -> list[PartitionLag]:
+        """The lags of the next offsets: of all that are there, or as many as a step may look up."""
         now_s, now_ms = self._now_s(), self._clock_ms()
-        end_of, seconds, histories = self._ends.of, self._times.seconds, group.offsets.histories
+        histories = {} if group.offsets.histories is None else group.offsets.histories.by_partition
         found: list[PartitionLag] = []
+        look_ups = 0
         for topic_partition, record in committed:
             offset = record.value.offset
-            place = end_of(topic_partition)
-            if place is None:
+            reading = readings[topic_partition]
+            if reading is None:
                 found.append(PartitionLag(topic_partition, offset, None, None, None, None, False, None, None))
                 continue
-            start, end, log, ring = place
+            start, end, log, ring, known = reading
             first = offset if start is None or offset >= start else start
             is_lost = first > offset
             lag = end - first
@@ -135,12 +153,16 @@ class GroupLags:
                 found.append(PartitionLag(topic_partition, offset, start, end, 0, 0.0, is_lost, Verdict.OK, 0.0))
                 continue
             unread_s: float | None = None
-            if log is not None:
-                unread_s = seconds(topic_partition, log, first, end, now_ms)
+            written_ms = known.get(first)
+            if written_ms is not None and written_ms >= 0:
+                unread_s = (now_ms - written_ms) / 1000 if written_ms <= now_ms else 0.0
+            elif log is not None:
+                unread_s = self._times.seconds(topic_partition, log, first, end, now_ms)
+                look_ups += 1
             elif ring is not None:
                 written_ms = ring.written_ms(first)
                 unread_s = None if written_ms is None else max(now_s - written_ms / 1000, 0.0)
-            history = None if histories is None else histories.of(topic_partition)
+            history = histories.get(topic_partition)
             catch_up_s: float | None = None
             if history is None:  # the last commit was read from the log
                 silent_s = max(now_ms - record.value.commit_timestamp_ms, 0) / 1000
@@ -151,6 +173,8 @@ class GroupLags:
                 if gain_per_s is not None and verdict is not Verdict.STOPPED:
                     catch_up_s = lag / gain_per_s
             found.append(PartitionLag(topic_partition, offset, start, end, lag, unread_s, is_lost, verdict, catch_up_s))
+            if look_ups == _LOOK_UPS_IN_A_STEP:
+                break
         return found
 
 

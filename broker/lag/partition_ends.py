@@ -16,7 +16,7 @@ __all__ = ["OtherLeaders", "PartitionEnd", "PartitionEnds"]
 
 PartitionEnd = tuple[int | None, int, Log | None, EndRing | None]
 """The log start offset, None when the leader was not asked yet; the high watermark; the log or the ring of ends, which
-tells the age of an offset. A plain tuple, because there may be 100,000 in a scrape."""
+tells the age of an offset."""
 
 
 class OtherLeaders(Protocol):
@@ -47,11 +47,9 @@ class PartitionEnds:
     def of(self, topic_partition: TopicPartition) -> PartitionEnd | None:
         """None when it is unknown: the partition does not exist, or its leader was not reached yet."""
         hosted = self._partitions.get(topic_partition)
-        if hosted is not None:
-            partition = hosted.partition
-            if partition.leader is not None or self._is_current(hosted):
-                log = hosted.log
-                return log.view.log_start_offset, partition.high_watermark, log, None
+        if hosted is not None and self._is_current(hosted):
+            log = hosted.log
+            return log.view.log_start_offset, hosted.partition.high_watermark, log, None
         return None if self._others is None else self._others.end_of(topic_partition)
 
     def known_end(self, topic_partition: TopicPartition) -> int:

@@ -1,13 +1,14 @@
 """Remembers when the first unread record of an offset was written, so that only what moved is looked up in the log.
 
 **How.** By partition and offset, as long as the log has the same segments: compaction, retention, truncation and rolls
-change them. A look-up that would wait for the disk runs in the worker pool; until it is done, the time is unknown.
-Times are dropped when no reader asked for them during a generation, which lasts a minute or 100,000 look-ups.
+change them. The other offsets of a batch whose header was read need no look-up. A look-up that would wait for the disk
+runs in the worker pool; until it is done, the time is unknown. Times are dropped when no reader asked for them during
+a generation, which lasts a minute or 100,000 look-ups.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from ...storage.files.files import NotCachedError
 from ...storage.log.first_record_time import RecordTime, first_record_time
 from ...storage.log.log import Log
 from ...storage.segment.segment import Segment
+from .batch_times import BatchTime, BatchTimes
 
 __all__ = ["UnreadTimes"]
 
@@ -38,18 +40,19 @@ class _ColdLookUp(NamedTuple):
 class _Times:
     """The times of one partition, by offset. A negative value −e: below offset e there is no record to read."""
 
-    __slots__ = ("earlier", "generation", "recent", "segments")
+    __slots__ = ("batches", "earlier", "earlier_batches", "generation", "recent", "segments")
 
     def __init__(self, segments: tuple[Segment, ...], generation: int) -> None:
         self.segments = segments
         self.generation = generation
         self.recent: dict[int, int] = {}
         self.earlier: dict[int, int] = {}
+        self.batches = BatchTimes()
+        self.earlier_batches: BatchTimes | None = None
 
     def of(self, offset: int, generation: int) -> int | None:
         """The time for an offset; it stays known for this generation and the next. None when it is not known."""
-        if self.generation != generation:
-            self.advance_to(generation)
+        self.advance_to(generation)
         written = self.recent.get(offset)
         if written is None:
             written = self.earlier.pop(offset, None)
@@ -57,12 +60,21 @@ class _Times:
                 self.recent[offset] = written
         return written
 
+    def batch_of(self, offset: int) -> BatchTime | None:
+        """The batch of an offset, if the offset of a look-up was in the same batch."""
+        found = self.batches.of(offset)
+        if found is None and self.earlier_batches is not None:
+            found = self.earlier_batches.of(offset)
+        return found
+
     def advance_to(self, generation: int) -> None:
         """Drop the times that no reader asked for in the generation before ``generation``."""
         passed = generation - self.generation
         if passed:
             self.earlier = self.recent if passed == 1 else {}
+            self.earlier_batches = self.batches if passed == 1 else None
             self.recent = {}
+            self.batches = BatchTimes()
             self.generation = generation
 
 
@@ -87,20 +99,28 @@ class UnreadTimes:
         self._reading: asyncio.Task[None] | None = None
         self._is_closed = False
 
+    def known(self, topic_partition: TopicPartition, log: Log) -> Mapping[int, int]:
+        """The times by offset that are known without a look-up, for very many questions at about the same moment.
+
+        For an offset that is not there, or whose time is negative, ask `seconds`.
+        """
+        times = self._times.get(topic_partition)
+        if times is None or times.segments is not log.view.segments:
+            return {}
+        times.advance_to(self._generation)
+        return times.recent
+
     def seconds(self, topic_partition: TopicPartition, log: Log, offset: int, end: int, now_ms: int) -> float | None:
         """The age of the first record in [``offset``, ``end``); 0 when there is none, None while it is unknown."""
         times = self._times.get(topic_partition)
         written = None
         if times is not None and times.segments is log.view.segments:
-            if times.generation == self._generation:
-                written = times.recent.get(offset)
-            if written is None:
-                written = times.of(offset, self._generation)
+            written = times.of(offset, self._generation)
         if written is None or (written < 0 and written != -end):
             written = self._look_up(topic_partition, log, offset, end, now_ms)
             if written is None:
                 return None
-        return (now_ms - written) / 1000 if 0 <= written <= now_ms else 0.0
+        return age_s(written, now_ms) if written >= 0 else 0.0
 
     async def settled(self) -> None:
         """Wait until the look-ups in the worker pool are done."""
@@ -116,6 +136,11 @@ class UnreadTimes:
 
     def _look_up(self, topic_partition: TopicPartition, log: Log, offset: int, end: int, now_ms: int) -> int | None:
         view = log.view
+        times = self._times.get(topic_partition)
+        if times is not None and times.segments is view.segments:
+            batch = times.batch_of(offset)
+            if batch is not None:
+                return self._remember(topic_partition, view.segments, offset, batch)
         try:
             found = first_record_time(view, offset, end, now_ms, cached_only=True)
         except NotCachedError:
@@ -124,31 +149,27 @@ class UnreadTimes:
         except (OSError, IndexError, KafkaError) as error:
             logger.debug("%s: no time of the record at offset %d: %s", topic_partition, offset, error)
             return None
-        if found is None:
-            written = -end
-        else:
-            written = found.written_ms
-            if found.may_change:
-                return written
-        self._remember(topic_partition, view.segments, offset, written)
-        return written
+        if found is not None and found.may_change:
+            return found.written_ms
+        return self._remember(topic_partition, view.segments, offset, _batch_time(found, offset, end))
 
     def _remember(
-        self,
-        topic_partition: TopicPartition,
-        segments: tuple[Segment, ...],
-        offset: int,
-        written: int,
-    ) -> None:
+        self, topic_partition: TopicPartition, segments: tuple[Segment, ...], offset: int, batch: BatchTime
+    ) -> int:
+        """Remember the time of an offset and of its batch. Returns the time."""
         self._begin_generation_when_due()
         if self._to_sweep:
             self._sweep()
         times = self._times.get(topic_partition)
         if times is None or times.segments is not segments:
             times = self._times[topic_partition] = _Times(segments, self._generation)
-        elif times.generation != self._generation:
+        else:
             times.advance_to(self._generation)
+        first, last, written = batch
+        if first < last:
+            times.batches.add(batch)
         times.recent[offset] = written
+        return written
 
     def _begin_generation_when_due(self) -> None:
         self._look_ups += 1
@@ -181,27 +202,32 @@ class UnreadTimes:
                 some = [self._cold.popitem()[1] for _ in range(min(len(self._cold), _COLD_AT_A_TIME))]
                 before = [cold.log.segments for cold in some]
                 found = await self._run_in_pool(partial(_read_all, some, self._clock_ms()))
-                for cold, segments, written in zip(some, before, found, strict=True):
-                    if written is not None:
-                        self._remember(cold.topic_partition, segments, cold.offset, written)
+                for cold, segments, batch in zip(some, before, found, strict=True):
+                    if batch is not None:
+                        self._remember(cold.topic_partition, segments, cold.offset, batch)
         finally:
             self._reading = None
 
 
-def _read_all(cold: list[_ColdLookUp], now_ms: int) -> list[int | None]:
+def age_s(written_ms: int, now_ms: int) -> float:
+    """The age in seconds; 0 when the clock was set back behind the time."""
+    return (now_ms - written_ms) / 1000 if written_ms <= now_ms else 0.0
+
+
+def _read_all(cold: list[_ColdLookUp], now_ms: int) -> list[BatchTime | None]:
     """Look up all, in a worker; None where it failed."""
     return [_read(each, now_ms) for each in cold]
 
 
-def _read(cold: _ColdLookUp, now_ms: int) -> int | None:
+def _read(cold: _ColdLookUp, now_ms: int) -> BatchTime | None:
     try:
         found = first_record_time(cold.log.view, cold.offset, cold.end, now_ms)
     except (OSError, IndexError, KafkaError) as error:
         logger.debug("%s: no time of the record at offset %d: %s", cold.topic_partition, cold.offset, error)
         return None
-    return _as_number(found, cold.end)
+    return _batch_time(found, cold.offset, cold.end)
 
 
-def _as_number(found: RecordTime | None, end: int) -> int:
-    """See `_Times`."""
-    return -end if found is None else found.written_ms
+def _batch_time(found: RecordTime | None, offset: int, end: int) -> BatchTime:
+    """See `_Times` for the time when no record was found."""
+    return (offset, offset, -end) if found is None else (found.first, found.last, found.written_ms)

@@ -3,7 +3,7 @@
 A partition whose end is unknown has no sample.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from ...base.timers import Scheduler
@@ -20,8 +20,8 @@ _PARTITIONS_IN_A_STEP = 64
 
 GroupValue = Callable[[Group, GroupLag], float | None]
 PartitionValue = Callable[[PartitionLag], int | None]
-PartitionText = Callable[[PartitionLag, float], str | int | None]
-"""``(lag, age) -> value``, in digits; ``age``: how many seconds ago the lag was computed."""
+PartitionTexts = Callable[[Sequence[PartitionLag], float], Sequence[str | int | None]]
+"""``(lags, age) -> values``, in digits; ``age``: how many seconds ago the lags were computed."""
 
 
 def add_group_samples(registry: Registry, lags: GroupLags, scheduler: Scheduler, cluster_name: str) -> None:
@@ -33,13 +33,13 @@ def add_group_samples(registry: Registry, lags: GroupLags, scheduler: Scheduler,
     lagging = partial(_partition_samples, groups, "group", in_cluster, no_member)
     of_group = partial(_group_samples, groups, "group", in_cluster)
     sources: dict[str, Samples] = {
-        "kafka_consumergroup_current_offset": partial(exported, _committed_text),
-        "kafka_consumergroup_lag": partial(exported, _lag_text),
+        "kafka_consumergroup_current_offset": partial(exported, _committed_texts),
+        "kafka_consumergroup_lag": partial(exported, _lag_texts),
         "kafka_consumergroup_current_offset_sum": partial(_topic_sums, groups, "consumergroup", {}, _committed),
         "kafka_consumergroup_lag_sum": partial(_topic_sums, groups, "consumergroup", {}, _lag),
         "kafka_consumergroup_members": partial(_members, lags),
-        "kafka_consumergroup_group_offset": partial(lagging, _committed_text),
-        "kafka_consumergroup_group_lag": partial(lagging, _lag_text),
+        "kafka_consumergroup_group_offset": partial(lagging, _committed_texts),
+        "kafka_consumergroup_group_lag": partial(lagging, _lag_texts),
         "kafka_consumergroup_group_lag_seconds": partial(lagging, _lag_seconds),
         "kafka_consumergroup_group_max_lag": partial(of_group, lambda group, lag: lag.max_lag),
         "kafka_consumergroup_group_max_lag_seconds": partial(of_group, lambda group, lag: lag.max_lag_s),
@@ -48,14 +48,14 @@ def add_group_samples(registry: Registry, lags: GroupLags, scheduler: Scheduler,
         "pybroker_group_verdict": partial(_verdicts, groups),
         "pybroker_group_rebalances_total": partial(_rebalances, lags),
         "pybroker_group_seconds_to_catch_up": partial(_group_samples, groups, "group", {}, _catch_up_seconds),
-        "pybroker_group_offset_lost": partial(_partition_samples, groups, "group", {}, "", _offset_lost),
+        "pybroker_group_offset_lost": partial(_partition_samples, groups, "group", {}, "", _offsets_lost),
     }
     for name, samples in sources.items():
         registry.add(series_named(name), samples)
 
 
 def _partition_samples(
-    groups: ScrapedGroups, group_label: str, more: dict[str, str], tail: str, text_of: PartitionText
+    groups: ScrapedGroups, group_label: str, more: dict[str, str], tail: str, texts_of: PartitionTexts
 ) -> Iterator[Step]:
     places = groups.places
     for scraped in groups:
@@ -68,8 +68,8 @@ def _partition_samples(
             yield Lines(
                 [
                     f"{head}{places[lag.topic_partition]}{tail}}} {text}"
-                    for lag in some
-                    if (text := text_of(lag, age)) is not None
+                    for lag, text in zip(some, texts_of(some, age), strict=True)
+                    if text is not None
                 ]
             )
 
@@ -128,26 +128,26 @@ def _committed(lag: PartitionLag) -> int | None:
     return lag.committed
 
 
-def _committed_text(lag: PartitionLag, age: float) -> int:
-    return lag.committed
+def _committed_texts(lags: Sequence[PartitionLag], age: float) -> list[int]:
+    return [lag.committed for lag in lags]
 
 
 def _lag(lag: PartitionLag) -> int | None:
     return lag.lag
 
 
-def _lag_text(lag: PartitionLag, age: float) -> int | None:
-    return lag.lag
+def _lag_texts(lags: Sequence[PartitionLag], age: float) -> list[int | None]:
+    return [lag.lag for lag in lags]
 
 
-def _lag_seconds(lag: PartitionLag, age: float) -> str | None:
+def _lag_seconds(lags: Sequence[PartitionLag], age: float) -> list[str | None]:
     """Unread records became older since the lag was computed."""
-    lag_s = lag.lag_s
-    return f"{lag_s + age:.3f}" if lag_s else None if lag_s is None else "0"
+    ages = [lag.lag_s for lag in lags]
+    return [f"{lag_s + age:.3f}" if lag_s else None if lag_s is None else "0" for lag_s in ages]
 
 
-def _offset_lost(lag: PartitionLag, age: float) -> int | None:
-    return 1 if lag.is_offset_lost else None
+def _offsets_lost(lags: Sequence[PartitionLag], age: float) -> list[int | None]:
+    return [1 if lag.is_offset_lost else None for lag in lags]
 
 
 def _catch_up_seconds(group: Group, lag: GroupLag) -> float | None:

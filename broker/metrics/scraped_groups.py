@@ -7,10 +7,13 @@ from ...base.timers import Scheduler
 from ...base.topic_partition import TopicPartition
 from ..coordinator.group.group import Group
 from ..lag.group_lags import GroupLag, GroupLags
+from ..lag.readings import Readings
 from .labels import labels
 
 __all__ = ["Scraped", "ScrapedGroups"]
 
+_SHARED_S = 0.1
+"""For so long groups share what they read of a partition."""
 _FRESH_S = 1.0
 _FRESH_AT_MOST_S = 10.0
 _NEW_PASS_AFTER_S = 5.0
@@ -41,6 +44,8 @@ class ScrapedGroups:
         self._lags = lags
         self._scheduler = scheduler
         self._scraped: dict[str, Scraped] = {}
+        self._readings = lags.readings()
+        self._readings_since_s = 0.0
         self.places = _Places()
         self._pass_began_s = 0.0
         self._last_s = -_NEW_PASS_AFTER_S
@@ -51,7 +56,7 @@ class ScrapedGroups:
         for group in self._lags.groups():
             scraped = self._scraped.get(group.group_id)
             if scraped is None or scraped.group is not group or not self._is_fresh(scraped):
-                for step in self._lags.steps(group):
+                for step in self._lags.steps(group, self._shared()):
                     if step is None:
                         yield None
                     else:
@@ -71,6 +76,13 @@ class ScrapedGroups:
         allowed_s = min(_FRESH_S + 2 * (self._last_s - self._pass_began_s), _FRESH_AT_MOST_S)
         return self.age(scraped) <= allowed_s
 
+    def _shared(self) -> Readings:
+        now_s = self._scheduler.time()
+        if now_s - self._readings_since_s >= _SHARED_S:
+            self._readings.clear()
+            self._readings_since_s = now_s
+        return self._readings
+
     def _keep(self, group: Group, lag: GroupLag) -> Scraped:
         now_s = self._scheduler.time()
         if now_s - self._last_s > _NEW_PASS_AFTER_S:
@@ -86,6 +98,7 @@ class ScrapedGroups:
         self._drop_is_due = False
         dropped, self._scraped = self._scraped, {}
         self.places.clear()
+        self._readings.clear()
         self._free(dropped)
 
     def _free(self, dropped: dict[str, Scraped]) -> None:

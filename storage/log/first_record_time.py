@@ -21,10 +21,15 @@ _LAST_COUNTS = TIMESTAMP_TYPE_FLAG | DELETE_HORIZON_FLAG
 
 
 class RecordTime(NamedTuple):
-    """``written_ms``: at most the current time. ``may_change``: the timestamp lies in the future, and counts later."""
+    """``written_ms``: at most the current time. ``may_change``: the timestamp lies in the future, and counts later.
+
+    ``first``, ``last``: the offsets with the same answer: those of the batch, or only the offset of the question.
+    """
 
     written_ms: int
     may_change: bool
+    first: int
+    last: int
 
 
 def first_record_time(
@@ -50,12 +55,15 @@ def first_record_time(
             batch = read_header(header, 0, len(header))
             if batch is None or batch.base_offset >= end_offset:
                 return None
-            if skipped == _MAX_SKIPPED or not (batch.record_count == 0 or batch.is_control):
+            has_records = not (batch.record_count == 0 or batch.is_control)
+            if has_records or skipped == _MAX_SKIPPED:
                 # The delete horizon takes the place of the first timestamp in batches of compacted topics (KIP-534).
                 timestamp = batch.max_timestamp if batch.attributes & _LAST_COUNTS else batch.base_timestamp
-                if 0 <= timestamp <= now_ms:
-                    return RecordTime(timestamp, False)
-                return RecordTime(min(segment.modified_ms(), now_ms), timestamp > now_ms)
+                if not 0 <= timestamp <= now_ms:
+                    return RecordTime(min(segment.modified_ms(), now_ms), timestamp > now_ms, offset, offset)
+                if has_records:
+                    return RecordTime(timestamp, False, batch.base_offset, batch.last_offset)
+                return RecordTime(timestamp, False, offset, offset)
             skipped += 1
             position += batch.size_bytes
         slot += 1

@@ -68,37 +68,33 @@ class CommitClock:
 
 
 class CommitHistories:
-    """The histories of one group."""
+    """The histories of one group. ``by_partition`` has no partition without a commit since this broker coordinates."""
 
-    __slots__ = ("_clock", "_histories")
+    __slots__ = ("_clock", "by_partition")
 
     def __init__(self, clock: CommitClock) -> None:
         self._clock = clock
-        self._histories: dict[TopicPartition, CommitHistory] = {}
+        self.by_partition: dict[TopicPartition, CommitHistory] = {}
 
     def note(self, partition: TopicPartition, offset: int) -> None:
         """The offset was committed and takes effect now."""
         clock = self._clock
-        history = self._histories.get(partition)
+        history = self.by_partition.get(partition)
         if history is None:
             if not clock.memory.reserve(_HISTORY_BYTES):
                 return
-            history = self._histories[partition] = CommitHistory()
+            history = self.by_partition[partition] = CommitHistory()
         history.add(int(clock.now_s() * 1000), offset, clock.end_of(partition))
 
     def forget(self, partition: TopicPartition) -> None:
         """The offset was deleted."""
-        if self._histories.pop(partition, None) is not None:
+        if self.by_partition.pop(partition, None) is not None:
             self._clock.memory.release(_HISTORY_BYTES)
 
     def clear(self) -> None:
         """Forget all, and give back the memory."""
-        self._clock.memory.release(_HISTORY_BYTES * len(self._histories))
-        self._histories.clear()
-
-    def of(self, partition: TopicPartition) -> CommitHistory | None:
-        """None when no commit took effect since this broker coordinates the group."""
-        return self._histories.get(partition)
+        self._clock.memory.release(_HISTORY_BYTES * len(self.by_partition))
+        self.by_partition.clear()
 
 
 def _unknown_end(partition: TopicPartition) -> int:

@@ -275,3 +275,41 @@ def test_only_offsets_that_moved_are_looked_up_again(tmp_path: Path, monkeypatch
     assert len(reads) == 7
     times.seconds(TP, log, 0, 2, NOW_MS)
     assert len(reads) == 8
+
+
+def test_one_read_of_a_header_serves_all_offsets_of_its_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = open_log(tmp_path, now_ms=NOW_MS)
+    for age_ms in (3_000, 2_000):
+        append_as_leader(log, batch_of(*[b"v"] * 10, timestamp_ms=NOW_MS - age_ms), 0, NOW_MS)
+    reads: list[int] = []
+    read = File.read_cached_at
+
+    def counted(file: File, position: int, size_bytes: int) -> bytes | bytearray:
+        reads.append(position)
+        return read(file, position, size_bytes)
+
+    monkeypatch.setattr(File, "read_cached_at", counted)
+    clock = [0.0]
+    times = UnreadTimes(lambda: NOW_MS, lambda: clock[0], at_once)
+    for offset in (14, 19, 10):
+        assert times.seconds(TP, log, offset, 20, NOW_MS) == 2
+        clock[0] += 61  # a generation: the batch stays known as long as its offsets are asked for
+    assert len(reads) == 1
+    assert times.seconds(TP, log, 9, 20, NOW_MS) == 3
+    assert len(reads) == 2
+
+
+def test_offset_that_is_asked_for_stays_known_and_others_are_forgotten(tmp_path: Path) -> None:
+    log = log_with(tmp_path, NOW_MS - 3_000, NOW_MS - 2_000, NOW_MS)
+    clock = [0.0]
+    times = UnreadTimes(lambda: NOW_MS, lambda: clock[0], at_once)
+    times.seconds(TP, log, 0, 3, NOW_MS)
+    times.seconds(TP, log, 1, 3, NOW_MS)
+    for _ in range(4):
+        clock[0] += 61
+        append_as_leader(log, batch_of(b"v"), 0, NOW_MS)
+        times.seconds(TP, log, log.log_end_offset - 1, log.log_end_offset, NOW_MS)  # a look-up begins a generation
+        if 0 not in times.known(TP, log):
+            times.seconds(TP, log, 0, 3, NOW_MS)
+    known = times.known(TP, log)
+    assert (0 in known, 1 in known) == (True, False)

@@ -130,9 +130,9 @@ async def test_each_scrape_computes_the_lag_of_a_group_exactly_once(
     computed: list[str] = []
     steps = world.lags.steps
 
-    def counted(group):  # type: ignore[no-untyped-def]
+    def counted(group, readings):  # type: ignore[no-untyped-def]
         computed.append(group.group_id)
-        return steps(group)
+        return steps(group, readings)
 
     monkeypatch.setattr(world.lags, "steps", counted)
     await scraper.scrape()
@@ -170,3 +170,24 @@ async def test_lags_of_many_groups_are_freed_in_several_turns(
     world.time.advance(11_000)
     assert [len(left) for left in turns] == [3]  # two groups, with a partition each
     assert not groups._scraped
+
+
+async def test_groups_of_a_scrape_read_a_partition_once_in_a_tenth_of_a_second(
+    scraper: Scraper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = scraper.world
+    world.produce(P0, 10)
+    for number in range(5):
+        world.groups.commit({P0: number}, group_id=f"g{number}")
+    read: list[TopicPartition] = []
+    end_of = world.ends.of
+
+    def counted(topic_partition: TopicPartition):  # type: ignore[no-untyped-def]
+        read.append(topic_partition)
+        return end_of(topic_partition)
+
+    monkeypatch.setattr(type(world.ends), "of", lambda ends, topic_partition: counted(topic_partition))
+    groups = ScrapedGroups(world.lags, world.time)
+    for _ in groups:
+        world.time.advance(40)
+    assert read == [P0, P0]
