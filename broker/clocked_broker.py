@@ -143,7 +143,7 @@ class ClockedBroker:
 def clocked_broker(
     environment: Environment, parts: BrokerParts, store: StoreSchedule, open_parts: OpenParts
 ) -> ClockedBroker | Unclocked:
-    """What a broker needs for the clock of its environment; registered in ``open_parts``."""
+    """Make the part that follows the clock of the environment, and register in ``open_parts`` how it ends."""
     if environment.test_clock is None:
         return Unclocked()
     broker = ClockedBroker(environment.test_clock, parts, store)

@@ -32,7 +32,7 @@ class IdleConnections:
         self._call_later = lambda delay_s, callback: timers.call_later(max(delay_s, 0.001), callback)
 
     def end_sparing(self) -> None:
-        """Spare no connection any more. Those that were spared until now are as if they had just been active."""
+        """Spare no connection any more. The spared connections count as active just now."""
         for connection in self.by_activity():
             if self.spares(connection):
                 self.touch(connection)

@@ -153,8 +153,8 @@ IN_A_SIMULATED_BROKER = {
 """The remaining uses by file, with the reason why each makes no difference."""
 
 
-NOTHING_OUTSIDE = ("scram_users", "opens_default_http")
-"""Fields that are plain values, which every run may share."""
+NOTHING_OUTSIDE = ("scram_users", "opens_default_http", "test_clock")
+"""Fields that are plain values, which every run may share. A simulation needs no ``test_clock``."""
 
 
 def a_broker() -> SimulatedBroker:

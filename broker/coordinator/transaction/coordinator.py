@@ -69,6 +69,8 @@ class TransactionCoordinator:
         self._now_ms = ports.now_ms
         self._take_producer_id = ports.take_producer_id
         self._timers: dict[Callable[[int], None], TimerHandle] = {}
+        self._settling = asyncio.Event()
+        """Set when what `settled` waits for has changed, or will not."""
         self._internal_log = log
         self._appends = AppendBridge(log)
         self.registry = TransactionRegistry(lambda: log.partition_count, settings.max_bytes)
@@ -182,8 +184,8 @@ class TransactionCoordinator:
     async def settled(self, apart_from: Set[Transaction]) -> None:
         """Wait until no record is being written, and no transaction but these is ending or being changed."""
         await self._appends.drain()
-        while busy := self.busy() - apart_from:
-            changed = asyncio.Event()
+        while self.registry.ownership.is_active and (busy := self.busy() - apart_from):
+            changed = self._settling = asyncio.Event()
             for transaction in busy:
                 self._changes.waiting.add(transaction, changed.set, changed.set, self._scheduler.time() + _LONG_S)
             await changed.wait()
@@ -209,6 +211,7 @@ class TransactionCoordinator:
         self._timers.clear()
         self._changes.delivery.close()
         self._changes.waiting.close()
+        self._settling.set()
 
     def _repeat(self, scan: Callable[[int], None], interval_ms: int) -> None:
         """Scan all partitions again and again, each in its own iteration of the event loop."""
