@@ -433,7 +433,8 @@ class BrokerServer:
         self.observability.watch(parts, self._links, self._parts)
         limit = self.config.int("pybroker.request.max.elements")
         self._clocked = clocked_broker(self._environment, parts, self._schedules.store, self._parts)
-        return Dispatcher(self._clocked.watched(handlers(parts)), limit, self._authorization.access, throttling)
+        table, access = self._clocked.watched(handlers(parts)), self._authorization.access
+        return Dispatcher(table, limit, access, throttling, parts.served_versions)
 
     def _coordinator_topic(self, topic: str) -> CoordinatorTopic:
         creation = self._metadata.auto_creation

@@ -34,6 +34,8 @@ def notices(config: "Config") -> list[str]:
     """Warnings for the start of the broker, one line each, in the order the settings were given."""
     lines = [config.kraft_node.notice] if config.kraft_node is not None else []
     lines += [line for name in config.given for line in notices_of(config, name)]
+    if config.optional_string("pybroker.as.version") is not None:
+        lines.append(f"{config.shown('pybroker.as.version')}: clients see only APIs and versions of this release")
     if config.uses_embedded_store:
         lines += [
             f"{config.shown(name)} with a single broker: {consequence}"

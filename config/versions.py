@@ -1,4 +1,4 @@
-"""The versions of the inter-broker protocol that Kafka 3.9 knows (``MetadataVersion``, IBP)."""
+"""The versions of the inter-broker protocol that Kafka 3.9 knows (``MetadataVersion``, IBP), and Kafka's releases."""
 
 from .values import BadValueError, Value
 
@@ -15,6 +15,11 @@ METADATA_VERSIONS: tuple[str, ...] = tuple(
     for release, count in _RELEASES
     for version in ([f"{release}-IV{number}" for number in range(count)] or [release])
 )
+RELEASES_TO_ANSWER_AS = (
+    *("0.10.2", "0.11", "1.0", "1.1", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8"),
+    *("3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2"),
+)
+"""Values of ``pybroker.as.version``; `protocol/releases/` has what clients see of each."""
 _LAST_OF_RELEASE = {version.partition("-")[0]: version for version in METADATA_VERSIONS}
 
 
@@ -48,3 +53,16 @@ class MetadataVersionCheck:
 
     def __str__(self) -> str:
         return f"[{', '.join(METADATA_VERSIONS)}]"
+
+
+class ReleaseCheck:
+    """Null, or a release of Kafka that pybroker can answer as."""
+
+    __slots__ = ()
+
+    def __call__(self, value: Value | None) -> None:
+        if value is not None and value not in RELEASES_TO_ANSWER_AS:
+            raise BadValueError(f"must be one of {', '.join(RELEASES_TO_ANSWER_AS)}")
+
+    def __str__(self) -> str:
+        return f"[{', '.join(RELEASES_TO_ANSWER_AS)}]"

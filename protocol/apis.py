@@ -122,7 +122,8 @@ class Listener(Enum):
 class ApiSpec:
     """One API. ``advertised`` are the versions that ApiVersions of Kafka 3.9 reports, or None.
 
-    All of ``versions`` can be encoded and decoded, among them those of Kafka 4 for ``transaction.version`` 2.
+    All of ``versions`` can be encoded and decoded, among them some of Kafka 4: those for ``transaction.version`` 2, and
+    ListOffsets 10, from which clients infer Kafka 4.
     ``flexible`` are the versions with compact lengths and tagged fields.
     """
 
@@ -196,7 +197,7 @@ API_SPECS: Mapping[ApiKey, ApiSpec] = {
     for spec in (
         _spec(ApiKey.PRODUCE, "Produce", "0-12", "9+", "0-11", _ZK, _KRAFT),
         _spec(ApiKey.FETCH, "Fetch", "0-17", "12+", "0-17", _ZK, _KRAFT, _CONTROLLER),
-        _spec(ApiKey.LIST_OFFSETS, "ListOffsets", "0-9", "6+", "0-9", _ZK, _KRAFT),
+        _spec(ApiKey.LIST_OFFSETS, "ListOffsets", "0-10", "6+", "0-9", _ZK, _KRAFT),
         _spec(ApiKey.METADATA, "Metadata", "0-12", "9+", "0-12", _ZK, _KRAFT),
         _spec(ApiKey.LEADER_AND_ISR, "LeaderAndIsr", "0-7", "4+", "0-7", _ZK),
         _spec(ApiKey.STOP_REPLICA, "StopReplica", "0-4", "2+", "0-4", _ZK),

@@ -16,6 +16,7 @@ from ..inter_broker.controller_orders import ControllerOrders
 from ..metadata.advertised_address import AdvertisedAddresses
 from ..metadata.metadata_cache import MetadataCache
 from ..metadata.topic_waiters import TopicWaiters
+from ..requests.served_versions import ServedVersions, versions_as
 from ..requests.throttling import Throttling
 from ..settings.live_settings import LiveSettings
 
@@ -52,3 +53,8 @@ class BrokerParts:
     def is_in_cluster(self) -> bool:
         """Whether other brokers may share this broker's metadata store."""
         return not self.config.uses_embedded_store
+
+    @property
+    def served_versions(self) -> ServedVersions:
+        """The versions of APIs that clients may use; those of a release of Kafka with ``pybroker.as.version``."""
+        return versions_as(self.config.optional_string("pybroker.as.version"))

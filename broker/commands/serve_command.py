@@ -55,6 +55,8 @@ def serve_command(
     overrides: dict[str, str | Given] = {**environment_settings(), **named_values(arguments.override, "--override")}
     if arguments.config is None and not overrides.keys() & _DELIBERATE:
         overrides["listeners"] = Given(_LOCAL_LISTENER, Source.DEFAULT, "without a file of settings")
+    if arguments.as_version is not None:
+        overrides["pybroker.as.version"] = Given(arguments.as_version, Source.OVERRIDE, "--as-version")
     config = load_config(arguments.config or "", overrides, place="--override")
     if arguments.print_config:
         return _print(printed_config(config))
@@ -93,6 +95,9 @@ def _parser(commands: Mapping[str, str]) -> CommandParser:
         action="append",
         default=[],
         help="set a setting, whatever the file says; may be given several times",
+    )
+    parser.add_argument(
+        "--as-version", metavar="X.Y", help="answer clients as this release of Kafka would, such as 2.8"
     )
     parser.add_argument("--print-config", action="store_true", help="print every setting with its source, then exit")
     parser.add_argument(

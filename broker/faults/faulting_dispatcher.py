@@ -16,7 +16,7 @@ from ...protocol.codec import decode
 from ...protocol.errors import error_for
 from ..network.request import CloseConnectionError, ConnectionInfo, LaterReply, Reply, ReplyPart, Request
 from ..requests.context import EncodedResponse, RequestContext
-from ..requests.dispatch import Dispatcher, Route, describe, too_new_api_versions
+from ..requests.dispatch import Dispatcher, Route, describe
 from .corruption import with_wrong_checksums
 from .effects import Break, Delay, Fail, Throttle, Way
 from .error_answers import merged, metadata_with_errors, session_is_unknown
@@ -80,7 +80,7 @@ class FaultingDispatcher(Dispatcher):
             return super()._handle(request)
         route = self._routes.get((request.api_key, request.api_version)) or self._find_route(request)
         if route is None:
-            return too_new_api_versions(request)
+            return self._too_new_api_versions(request)
         message: Any = self._decode(route, request)
         if route.key is ApiKey.FETCH and route.version >= _FIRST_WITH_SESSIONS and needs_full_fetches(faults):
             if message.session_epoch > 0:

@@ -24,8 +24,8 @@ from .context import Authorizer, EncodedResponse, Handler, RequestContext
 from .error_counts import count_errors, error_places
 from .failures import failure_needs_request, failure_response
 from .request_codec import HasRequestCodec, RequestCodec
+from .served_versions import OWN_VERSIONS, ServedVersions
 from .throttling import Throttling
-from .unsupported_version import unsupported_version_response
 
 __all__ = ["Dispatcher"]
 
@@ -99,7 +99,7 @@ class Dispatcher:
 
     ``max_elements``: how many elements the arrays of a request may have together. ``authorizer``: asked by handlers
     through their context; None: everybody may do everything. ``throttling``: the quotas of clients; None: there are
-    none.
+    none. ``versions``: a request of another API or version closes its connection.
     """
 
     def __init__(
@@ -108,7 +108,9 @@ class Dispatcher:
         max_elements: int = MAX_REQUEST_ELEMENTS,
         authorizer: Authorizer | None = None,
         throttling: Throttling | None = None,
+        versions: ServedVersions = OWN_VERSIONS,
     ) -> None:
+        self._versions = versions
         self._authorizer = authorizer
         self._throttling = throttling
         self._max_elements = max_elements
@@ -138,7 +140,7 @@ class Dispatcher:
     def _handle(self, request: Request) -> Reply:
         route = self._routes.get((request.api_key, request.api_version)) or self._find_route(request)
         if route is None:
-            return too_new_api_versions(request)
+            return self._too_new_api_versions(request)
         message = None if route.codec is None else route.codec.decode(request)
         if message is None:
             message = self._decode(route, request)
@@ -181,19 +183,22 @@ class Dispatcher:
         """Remembers the route; None for an ApiVersions request of a version that is not served (KIP-511)."""
         try:
             key = ApiKey(request.api_key)
-            handler = self._handlers[key]
+            handler, versions = self._handlers[key], self._versions.accepted[key]
         except (ValueError, KeyError) as error:
             raise CloseConnectionError(f"API {request.api_key} is not served", Violation.NOT_SERVED) from error
-        spec = API_SPECS[key]
-        if not spec.min_version <= request.api_version <= spec.max_version:
+        if request.api_version not in versions:
             if key is ApiKey.API_VERSIONS:
                 return None
             raise CloseConnectionError(
-                f"{describe(request)} is not served: {spec.min_version} to {spec.max_version} are", Violation.NOT_SERVED
+                f"{describe(request)} is not served: {versions.first} to {versions.last} are", Violation.NOT_SERVED
             )
         route = Route(key, request.api_version, handler)
         self._routes[key, request.api_version] = route
         return route
+
+    def _too_new_api_versions(self, request: Request) -> list[ReplyPart]:
+        header = PLAIN_RESPONSE_HEADER.pack(request.correlation_id)
+        return [header, *encode_parts(self._versions.too_new_api_versions(), 0)]  # type: ignore[list-item]
 
     def _settle(
         self, request: Request, route: Route, message: Any, result: Callable[[], Any]
@@ -267,11 +272,6 @@ def encode_message(route: Route, throttle_time_ms: int, response: Any) -> list[R
     if throttle_time_ms and route.has_throttle_time:
         response.throttle_time_ms = throttle_time_ms
     return encode_parts(response, route.version)  # type: ignore[return-value]
-
-
-def too_new_api_versions(request: Request) -> list[ReplyPart]:
-    header = PLAIN_RESPONSE_HEADER.pack(request.correlation_id)
-    return [header, *encode_parts(unsupported_version_response(), 0)]  # type: ignore[list-item]
 
 
 def as_kafka_error(error: Exception, request: Request) -> KafkaError:

@@ -3,6 +3,7 @@
 from ..checks import NotEmpty, OneOf, at_least
 from ..setting import ACTED_ON, LOW, MEDIUM, READ_ONLY, Setting
 from ..values import BOOLEAN, INT, LIST, LONG, PASSWORD, STRING
+from ..versions import ReleaseCheck
 
 SETTINGS = (
     Setting(
@@ -14,6 +15,16 @@ SETTINGS = (
         READ_ONLY,
         ACTED_ON,
         "File of the embedded metadata store; default: __pybroker_metadata.db in the first log directory.",
+    ),
+    Setting(
+        "pybroker.as.version",
+        STRING,
+        None,
+        ReleaseCheck(),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Release of Kafka whose APIs and versions clients see, as far as pybroker has them; only for a single broker.",
     ),
     Setting(
         "pybroker.zookeeper.digest",

@@ -6,6 +6,7 @@ start, -3 the record with the largest timestamp, -4 the start of the local log, 
 - v0: several offsets, taken from the starts of segments. v1: one offset and its timestamp (KIP-79). v2: isolation
   level, throttle time (KIP-98). v3: throttling happens after the response (KIP-219). v4: leader epochs, for fencing
   (KIP-320). v5: OFFSET_NOT_AVAILABLE (KIP-207). v6: flexible. v7: -3 (KIP-734). v8: -4 (KIP-405). v9: -5 (KIP-1005).
+- v10: how long reads of tiered storage may take (KIP-1075, Kafka 4.0).
 """
 
 from ..codec import wire
@@ -25,11 +26,12 @@ class ListOffsetsTopic(wire.Struct):
     partitions: list[ListOffsetsPartition] = wire.array(ListOffsetsPartition, "0+", default_factory=list)
 
 
-@wire.message(api_key=2, versions="0-9", flexible="6+")
+@wire.message(api_key=2, versions="0-10", flexible="6+")
 class ListOffsetsRequest(wire.Message):
     replica_id: int = wire.int32("0+", default=0)
     isolation_level: int = wire.int8("2+", default=0)
     topics: list[ListOffsetsTopic] = wire.array(ListOffsetsTopic, "0+", default_factory=list)
+    timeout_ms: int = wire.int32("10+", default=0, ignorable=True)
 
 
 @wire.struct
@@ -50,7 +52,7 @@ class ListOffsetsTopicResponse(wire.Struct):
     )
 
 
-@wire.message(api_key=2, versions="0-9", flexible="6+")
+@wire.message(api_key=2, versions="0-10", flexible="6+")
 class ListOffsetsResponse(wire.Message):
     throttle_time_ms: int = wire.int32("2+", default=0, ignorable=True)
     topics: list[ListOffsetsTopicResponse] = wire.array(ListOffsetsTopicResponse, "0+", default_factory=list)

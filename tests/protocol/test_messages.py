@@ -25,9 +25,10 @@ def _definitions() -> dict[str, Definition]:
     return found
 
 
-LAST_VERSIONS = {"Produce": 12, "EndTxn": 5, "WriteTxnMarkers": 2, "TxnOffsetCommit": 5}
-"""Versions of Kafka 4 that are declared here: ``transaction.version`` 2 needs them."""
+LAST_VERSIONS = {"Produce": 12, "ListOffsets": 10, "EndTxn": 5, "WriteTxnMarkers": 2, "TxnOffsetCommit": 5}
+"""Versions of Kafka 4 that are declared here: ``transaction.version`` 2 needs them, or clients infer 4.0 from them."""
 LATER_FIELDS = {
+    "ListOffsetsRequest": [{"name": "TimeoutMs", "type": "int32", "versions": "10+", "ignorable": True}],
     "EndTxnResponse": [
         {"name": "ProducerId", "type": "int64", "versions": "5+", "default": "-1", "ignorable": True},
         {"name": "ProducerEpoch", "type": "int16", "versions": "5+", "default": "-1", "ignorable": True},
@@ -42,7 +43,8 @@ def _add_later_versions(definitions: dict[str, Definition]) -> None:
     for api, version in LAST_VERSIONS.items():
         for name in (f"{api}Request", f"{api}Response"):
             definitions[name]["validVersions"] = f"0-{version}"
-    definitions["EndTxnResponse"]["fields"] += LATER_FIELDS["EndTxnResponse"]
+    for name in ("EndTxnResponse", "ListOffsetsRequest"):
+        definitions[name]["fields"] += LATER_FIELDS[name]
     (markers,) = definitions["WriteTxnMarkersRequest"]["fields"]
     markers["fields"] += LATER_FIELDS["WritableTxnMarker"]
 

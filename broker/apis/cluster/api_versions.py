@@ -1,7 +1,7 @@
 """ApiVersions: the APIs that this broker serves, and their versions.
 
 Behaviour: a request in a version that the broker lacks is answered in version 0 with UNSUPPORTED_VERSION and the range
-of ApiVersions alone, so that the client can ask again (KIP-511).
+of ApiVersions alone, so that the client can ask again (KIP-511). `api_versions_as.py` answers as a release of Kafka.
 
 v1 throttle time · v3 flexible; the client's software name and version, features (KIP-511, KIP-584) · v4 features whose
 lowest version is 0.
@@ -22,9 +22,9 @@ from ....protocol.messages.api_versions import (
 )
 from ...coordinator.transaction.states import EPOCH_BUMP_VERSION
 from ...requests.context import Handler, RequestContext
-from ...requests.unsupported_version import advertised_range
+from ...requests.served_versions import OWN_VERSIONS, ServedVersions
 
-__all__ = ["ApiVersions", "with_api_versions"]
+__all__ = ["ApiVersions", "accepts_software", "add_feature_levels", "with_api_versions"]
 
 
 # Kafka's admin client sends DescribeTopicPartitions wherever it is listed, and kafka-topics then prints empty eligible
@@ -34,6 +34,7 @@ JAVA_CLIENT, HIDDEN_FROM_JAVA_CLIENT = "apache-kafka-java", ApiKey.DESCRIBE_TOPI
 
 _SINCE_BUMPED_EPOCHS = frozenset({ApiKey.PRODUCE, ApiKey.END_TXN, ApiKey.TXN_OFFSET_COMMIT})
 """Their last version is for producers that get a new epoch with every transaction (KIP-890)."""
+_FIRST_WITH_SOFTWARE = 3
 _FIRST_WITH_LOWEST_FEATURE_0 = 4
 _LONGEST_SOFTWARE = 100
 
@@ -48,31 +49,19 @@ class ApiVersions:
     def __init__(self, served: Iterable[ApiKey], features: FeatureLevels, *, is_in_cluster: bool) -> None:
         self._features = features
         self._is_in_cluster = is_in_cluster
-        api_keys = [advertised_range(key) for key in sorted({*served, ApiKey.API_VERSIONS})]
+        api_keys = [OWN_VERSIONS.listed_range(key) for key in sorted({*served, ApiKey.API_VERSIONS})]
         self._api_keys = _by_client(api_keys)
         self._of_version_2 = _by_client([_with_bumped_epochs(each) for each in api_keys])
 
     def __call__(self, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
-        if context.api_version >= 3 and not names_its_software(request):
+        if not accepts_software(context, request):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-        if context.api_version >= 3:
-            software = f"{request.client_software_name} {request.client_software_version}"
-            context.address.software = software[:_LONGEST_SOFTWARE]
         features = self._features
         api_keys = self._of_version_2 if features.transaction_version >= EPOCH_BUMP_VERSION else self._api_keys
-        is_java_client = context.api_version >= 3 and request.client_software_name == JAVA_CLIENT
-        response = ApiVersionsResponse(api_keys=api_keys[is_java_client], finalized_features_epoch=features.epoch)
-        if features.transaction_version:
-            level = features.transaction_version
-            response.finalized_features = [
-                FinalizedFeatureKey(name=TRANSACTION_VERSION, max_version_level=level, min_version_level=level)
-            ]
-        # Older clients cannot read a supported feature whose lowest version is 0 (KAFKA-17492).
+        is_java_client = context.api_version >= _FIRST_WITH_SOFTWARE and request.client_software_name == JAVA_CLIENT
+        response = ApiVersionsResponse(api_keys=api_keys[is_java_client])
         is_offered = features.transaction_version > 0 or not self._is_in_cluster
-        if is_offered and context.api_version >= _FIRST_WITH_LOWEST_FEATURE_0:
-            response.supported_features = [
-                SupportedFeatureKey(name=TRANSACTION_VERSION, min_version=0, max_version=LAST_TRANSACTION_VERSION)
-            ]
+        add_feature_levels(response, features, context.api_version, is_offered=is_offered)
         return response
 
 
@@ -88,13 +77,49 @@ def _with_bumped_epochs(listed: ApiVersion) -> ApiVersion:
     return ApiVersion(api_key=listed.api_key, min_version=listed.min_version, max_version=last)
 
 
+def accepts_software(context: RequestContext, request: ApiVersionsRequest) -> bool:
+    """Whether the client names its software well, if its version of the request has that; it is remembered."""
+    if context.api_version < _FIRST_WITH_SOFTWARE:
+        return True
+    if not names_its_software(request):
+        return False
+    software = f"{request.client_software_name} {request.client_software_version}"
+    context.address.software = software[:_LONGEST_SOFTWARE]
+    return True
+
+
+def add_feature_levels(
+    response: ApiVersionsResponse, features: FeatureLevels, api_version: int, *, is_offered: bool
+) -> None:
+    """Tell the level of ``transaction.version``, and which ones the brokers support if ``is_offered``."""
+    response.finalized_features_epoch = features.epoch
+    if features.transaction_version:
+        level = features.transaction_version
+        response.finalized_features = [
+            FinalizedFeatureKey(name=TRANSACTION_VERSION, max_version_level=level, min_version_level=level)
+        ]
+    # Older clients cannot read a supported feature whose lowest version is 0 (KAFKA-17492).
+    if is_offered and api_version >= _FIRST_WITH_LOWEST_FEATURE_0:
+        response.supported_features = [
+            SupportedFeatureKey(name=TRANSACTION_VERSION, min_version=0, max_version=LAST_TRANSACTION_VERSION)
+        ]
+
+
 def names_its_software(request: ApiVersionsRequest) -> bool:
     name, version = request.client_software_name, request.client_software_version
     return SOFTWARE_NAME.fullmatch(name) is not None and SOFTWARE_NAME.fullmatch(version) is not None
 
 
 def with_api_versions(
-    handlers: Mapping[ApiKey, Handler], features: FeatureLevels, *, is_in_cluster: bool
+    handlers: Mapping[ApiKey, Handler],
+    features: FeatureLevels,
+    versions: ServedVersions = OWN_VERSIONS,
+    *,
+    is_in_cluster: bool,
 ) -> dict[ApiKey, Handler]:
-    """``handlers`` with the handler of ApiVersions, which lists them."""
+    """``handlers`` with the handler of ApiVersions, which lists them. ``versions`` may be those of a release."""
+    if versions.release is not None:
+        from .api_versions_as import ApiVersionsAs  # imported only here: faster start without
+
+        return {**handlers, ApiKey.API_VERSIONS: ApiVersionsAs(handlers, features, versions, versions.release)}
     return {**handlers, ApiKey.API_VERSIONS: ApiVersions(handlers, features, is_in_cluster=is_in_cluster)}

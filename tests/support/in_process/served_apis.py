@@ -25,15 +25,15 @@ class Anything:
         return self
 
 
-def handler_table() -> Mapping[ApiKey, Handler]:
+def handler_table(settings: Mapping[str, str] | None = None) -> Mapping[ApiKey, Handler]:
     """The handlers of a broker with an embedded store. Handlers that only refuse can be called."""
-    return handlers(broker_parts())
+    return handlers(broker_parts(settings))
 
 
-def broker_parts() -> BrokerParts:
+def broker_parts(settings: Mapping[str, str] | None = None) -> BrokerParts:
     """Parts that handlers can be made of, but not called with."""
     parts: dict[str, Any] = {field.name: Anything() for field in dataclasses.fields(BrokerParts)}
-    parts["config"], parts["acls"] = load_config(""), None
+    parts["config"], parts["acls"] = load_config("", settings or {}), None
     return BrokerParts(**parts)
 
 

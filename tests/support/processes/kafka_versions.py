@@ -13,6 +13,7 @@ from support.processes.ports import free_port
 
 __all__ = ["KRaftProcess", "started_kafka"]
 
+_USUAL = "3.9.1"
 _CLUSTER_ID = "rqLCxXzMRjWTp3kJ2dUUyA"
 _ANYBODY = {"super.users": "User:ANONYMOUS"}
 _ONE_REPLICA = {
@@ -80,8 +81,8 @@ def started_kafka(version: str, directory: Path) -> Iterator[str]:
         finally:
             kraft.stop()
         return
-    is_old = version.startswith("2.")
-    libs = _libs_of(version) if is_old else None
+    is_old = version.startswith(("0.", "1.", "2."))
+    libs = _libs_of(version) if version != _USUAL else None
     authorizer = "kafka.security.auth.SimpleAclAuthorizer" if is_old else "kafka.security.authorizer.AclAuthorizer"
     zookeeper = ZooKeeperProcess(directory / "zookeeper", libs=libs).start()
     kafka = KafkaProcess(

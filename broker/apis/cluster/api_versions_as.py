@@ -1,0 +1,40 @@
+"""ApiVersions of a broker that answers as a release of Apache Kafka (``pybroker.as.version``).
+
+It lists the APIs that both the release and this broker have, and the features only as far as the release tells them.
+"""
+
+from collections.abc import Iterable
+
+from ....controller.features import FeatureLevels
+from ....protocol.apis import ApiKey
+from ....protocol.errors import ErrorCode
+from ....protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from ....protocol.releases.release import FeatureBlock, Release
+from ...requests.context import RequestContext
+from ...requests.served_versions import ServedVersions
+from .api_versions import accepts_software, add_feature_levels
+
+__all__ = ["ApiVersionsAs"]
+
+
+class ApiVersionsAs:
+    """Handler. ``served``: the APIs in the table of handlers; those that the release lacks are not listed."""
+
+    def __init__(
+        self, served: Iterable[ApiKey], features: FeatureLevels, versions: ServedVersions, release: Release
+    ) -> None:
+        self._features = features
+        self._feature_block = release.feature_block
+        listed = sorted({*served, ApiKey.API_VERSIONS} & versions.listed.keys())
+        self._api_keys = [versions.listed_range(key) for key in listed]
+
+    def __call__(self, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+        if not accepts_software(context, request):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        response = ApiVersionsResponse(api_keys=self._api_keys)
+        match self._feature_block:
+            case FeatureBlock.EPOCH:
+                response.finalized_features_epoch = self._features.epoch
+            case FeatureBlock.LEVELS:
+                add_feature_levels(response, self._features, context.api_version, is_offered=True)
+        return response

@@ -1,0 +1,76 @@
+"""Which versions of each API the broker accepts and lists: all that it has, or those of a release of Kafka.
+
+With ``pybroker.as.version`` the broker has the APIs and versions that both it and the release have.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...protocol.apis import API_SPECS, ApiKey
+from ...protocol.codec.schema import VersionRange
+from ...protocol.errors import ErrorCode
+from ...protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+
+if TYPE_CHECKING:
+    from ...protocol.releases.release import Release
+
+__all__ = ["OWN_VERSIONS", "ServedVersions", "versions_as"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedVersions:
+    """``accepted``: a request of another version closes its connection. ``listed``: what clients are told.
+
+    ``release``: the release of Kafka as which the broker answers; None: it answers as itself.
+    """
+
+    accepted: Mapping[ApiKey, VersionRange]
+    listed: Mapping[ApiKey, VersionRange]
+    release: "Release | None" = None
+
+    def listed_range(self, key: ApiKey) -> ApiVersion:
+        """The versions of ``key`` that clients are told. Raises KeyError for an API that is not in ``listed``."""
+        versions = self.listed[key]
+        return ApiVersion(api_key=key, min_version=versions.first, max_version=versions.last)
+
+    def too_new_api_versions(self) -> ApiVersionsResponse:
+        """UNSUPPORTED_VERSION and the range of ApiVersions, with which the client asks again (KIP-511).
+
+        Encode it as version 0. Kafka before 2.4 sends no range.
+        """
+        names_range = self.release is None or self.release.names_range_when_too_new
+        return ApiVersionsResponse(
+            error_code=ErrorCode.UNSUPPORTED_VERSION,
+            api_keys=[self.listed_range(ApiKey.API_VERSIONS)] if names_range else [],
+        )
+
+
+OWN_VERSIONS = ServedVersions(
+    {key: spec.versions for key, spec in API_SPECS.items()},
+    {key: spec.advertised or spec.versions for key, spec in API_SPECS.items()},
+)
+
+
+def versions_as(name: str | None) -> ServedVersions:
+    """The versions of the release ``name``, as far as pybroker has them; None: all that it has. Raises KeyError."""
+    if name is None:
+        return OWN_VERSIONS
+    from ...protocol.releases.release import release_named  # imported only here: faster start without
+
+    release = release_named(name)
+    known = {
+        key: (_both(spec.versions, release.versions[key]), _both(spec.versions, release.listed_versions(key)))
+        for key, spec in API_SPECS.items()
+        if key in release.versions
+    }
+    common = {key: both for key, both in known.items() if both[0].first <= both[0].last}
+    return ServedVersions(
+        {key: accepted for key, (accepted, _) in common.items()},
+        {key: listed for key, (_, listed) in common.items()},
+        release,
+    )
+
+
+def _both(ours: VersionRange, theirs: VersionRange) -> VersionRange:
+    return VersionRange(max(ours.first, theirs.first), min(ours.last, theirs.last))

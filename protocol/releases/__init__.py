@@ -1,0 +1,1 @@
+"""Releases of Apache Kafka, for a broker that answers as one of them (``pybroker.as.version``)."""

@@ -1,0 +1,133 @@
+"""A broker with ``pybroker.as.version`` answers ApiVersions, and what it does not know, as that release of Kafka."""
+
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+from pybroker.broker.apis.cluster.api_versions import with_api_versions
+from pybroker.broker.network.request import CloseConnectionError, ConnectionInfo, LaterReply, Request
+from pybroker.broker.network.request_header import RequestHeaderParser
+from pybroker.broker.requests.dispatch import Dispatcher
+from pybroker.broker.requests.served_versions import OWN_VERSIONS, versions_as
+from pybroker.controller.features import FeatureLevels
+from pybroker.protocol.apis import API_SPECS, ApiKey
+from pybroker.protocol.codec import encode
+from pybroker.protocol.messages.api_versions import ApiVersionsRequest
+from pybroker.protocol.messages.headers import RequestHeader
+from pybroker.protocol.releases.release import RELEASES, release_named
+from support.in_process.served_apis import handler_table
+from support.releases import RECORDED, exchanges, listed_by, read_response
+
+CONNECTION = ConnectionInfo("PLAINTEXT", "PLAINTEXT", ("127.0.0.1", 9092), ("127.0.0.1", 40000))
+WITH_ZOOKEEPER = [name for name in RECORDED if name != "4.1"]
+NO_FEATURES = FeatureLevels(None)  # type: ignore[arg-type]
+BETWEEN_BROKERS = {"LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown"}
+
+
+def dispatcher_as(name: str) -> Dispatcher:
+    """Serves every API that pybroker can encode, as the release ``name``."""
+    versions = versions_as(name)
+    served: dict[ApiKey, Any] = dict.fromkeys(API_SPECS, lambda _context, _request: None)
+    return Dispatcher(with_api_versions(served, NO_FEATURES, versions, is_in_cluster=False), versions=versions)
+
+
+def received(frame: bytes) -> Request:
+    body = bytearray(frame)
+    key, version, correlation_id, client_id, size = RequestHeaderParser().parse(body)
+    name = client_id.decode() if client_id is not None else None
+    return Request(key, version, correlation_id, name, size, body, CONNECTION, 1_700_000_000_000)
+
+
+def answer(dispatcher: Dispatcher, frame: bytes) -> bytes:
+    reply = dispatcher(received(frame))
+    assert not isinstance(reply, LaterReply | Awaitable)
+    assert reply is not None
+    return b"".join(reply)  # type: ignore[arg-type]
+
+
+def frame_of(key: int, version: int) -> bytes:
+    """A request with an empty body. The header's version is that of an API without tagged fields."""
+    header = RequestHeader(request_api_key=key, request_api_version=version, correlation_id=7, client_id="c")
+    return encode(header, 1)
+
+
+@pytest.mark.parametrize("name", WITH_ZOOKEEPER)
+def test_answers_to_api_versions_equal_the_recorded_frames_of_each_version(name: str) -> None:
+    """Among them are versions that the release does not know."""
+    dispatcher = dispatcher_as(name)
+    for exchange in exchanges(name):
+        assert exchange.response is not None
+        assert answer(dispatcher, exchange.request).hex() == exchange.response.hex(), exchange.version
+
+
+def test_kafka_4_lists_what_pybroker_has_of_it() -> None:
+    """pybroker lacks some APIs and versions of Kafka 4; none of those may be listed."""
+    dispatcher, theirs = dispatcher_as("4.1"), listed_by("4.1")
+    known = {int(key): spec.versions for key, spec in API_SPECS.items()}
+    for exchange in exchanges("4.1"):
+        assert exchange.response is not None
+        version = exchange.version if exchange.version <= 4 else 0
+        recorded = read_response(exchange.response, version)
+        ours = read_response(answer(dispatcher, exchange.request), version)
+        assert ours.error_code == recorded.error_code
+        if recorded.error_code:
+            assert ours.api_keys == recorded.api_keys
+            continue
+        assert {each.api_key: (each.min_version, each.max_version) for each in ours.api_keys} == {
+            key: (versions.first, min(versions.last, known[key].last))
+            for key, versions in theirs.items()
+            if key in known and versions.first <= known[key].last
+        }
+
+
+# What a single broker does not serve of a release, beside the requests that brokers send each other.
+NOT_SERVED = {
+    "0.10.2": set[str](),
+    "3.9": {"AlterPartition", "Envelope", "AllocateProducerIds"},
+}
+
+
+@pytest.mark.parametrize("name", NOT_SERVED)
+def test_the_apis_that_a_single_broker_lacks_of_a_release_are_known(name: str) -> None:
+    versions = versions_as(name)
+    table = handler_table({"pybroker.as.version": name})
+    lacked = {API_SPECS[key].name for key in versions.listed if key not in table}
+    assert lacked == BETWEEN_BROKERS | NOT_SERVED[name]
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_versions_of_a_release_that_pybroker_lacks_are_neither_accepted_nor_listed(name: str) -> None:
+    versions, release = versions_as(name), release_named(name)
+    for key, accepted in versions.accepted.items():
+        own = OWN_VERSIONS.accepted[key]
+        theirs = release.versions[key]
+        assert list(accepted) == [each for each in theirs if each in own]
+        assert versions.listed[key].last == accepted.last
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "version"),
+    [
+        ("0.10.2", ApiKey.DELETE_RECORDS, 0),  # an API that the release lacks
+        ("0.10.2", ApiKey.PRODUCE, 3),  # a version that is too new for it
+        ("4.0", ApiKey.PRODUCE, 2),  # a version that it has removed, though it lists it
+        ("4.0", ApiKey.LEADER_AND_ISR, 0),
+        ("2.6", ApiKey.OFFSET_DELETE, 1),
+    ],
+)
+def test_request_that_the_release_does_not_know_closes_the_connection(name: str, key: int, version: int) -> None:
+    with pytest.raises(CloseConnectionError, match="not served"):
+        dispatcher_as(name)(received(frame_of(key, version)))
+
+
+def test_without_a_release_the_newest_versions_are_accepted() -> None:
+    versions = versions_as(None)
+    assert versions is OWN_VERSIONS
+    assert versions.accepted[ApiKey.PRODUCE].last == API_SPECS[ApiKey.PRODUCE].max_version
+
+
+def test_software_name_that_kafka_refuses_is_refused_as_a_release_too() -> None:
+    request = ApiVersionsRequest(client_software_name="-", client_software_version="1")
+    header = RequestHeader(request_api_key=18, request_api_version=3, correlation_id=7, client_id="c")
+    reply = answer(dispatcher_as("2.8"), encode(header, 2) + encode(request, 3))
+    assert read_response(reply, 3).error_code == 42
