@@ -32,16 +32,26 @@ class LoopThread:
 
         Raises the error of ``work``, or LoopOverError. An interrupt cancels ``work``.
         """
-        with self._closing:  # a call before the end is started, and then cancelled with the rest
-            if self._is_closed:
-                work.close()
-                raise LoopOverError("the broker's `with` is over")
-            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        future = self.begin(work)
         try:
             return future.result()
         except BaseException:
             future.cancel()
             raise
+
+    def begin(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
+        """Start ``work`` on the loop without waiting. Raises LoopOverError."""
+        with self._closing:  # work that begins before the end is started, and then cancelled with the rest
+            if self._is_closed:
+                work.close()
+                raise LoopOverError("the broker's `with` is over")
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def post(self, call: Callable[[], object]) -> None:
+        """Have the loop call ``call``; dropped after the end."""
+        with self._closing:
+            if not self._is_closed:
+                self._loop.call_soon_threadsafe(call)
 
     def close(self) -> None:
         """Cancel all tasks, and end the loop and the thread."""

@@ -5,18 +5,20 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from confluent_kafka import Producer
 from pybroker import Cluster
 from pybroker.broker.library.broker_probe import metadata_of
-from pybroker.broker.library.cluster.blocking_cluster import BlockingCluster
+from pybroker.broker.library.cluster.blocking_cluster import BlockingCluster, Mode
 from pybroker.broker.metadata.address import Address
 from pybroker.broker.start_error import StartError
 from pybroker.config.config_error import ConfigError
@@ -28,6 +30,16 @@ from support.processes.ports import free_port
 from support.processes.process_state import descendants_naming, has_ended
 from support.processes.zookeeper_tree import client_of
 from support.time.patience import await_that
+
+
+@pytest.fixture(
+    params=[{"mode": "thread"}, {"mode": "process"}, pytest.param({}, marks=pytest.mark.long)],
+    ids=["threads", "processes", "ZooKeeper in Java"],
+)
+def place(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Where the members of a cluster run: arguments of `Cluster`."""
+    place: dict[str, Any] = request.param
+    return place or {"zookeeper": request.getfixturevalue("java_tree")}
 
 
 def produce(servers: str, *values: bytes) -> None:
@@ -42,14 +54,13 @@ def brokers_known_to(cluster: BlockingCluster, broker: int) -> set[int]:
     return {each.node_id for each in metadata_of(address, 60.0).brokers}
 
 
-def test_cluster_survives_a_killed_leader_and_takes_it_back(tree: str) -> None:
-    with Cluster(3, {"num.partitions": 1}, zookeeper=tree) as cluster:
+def test_cluster_survives_a_killed_leader_and_takes_it_back(place: dict[str, Any]) -> None:
+    with Cluster(3, {"num.partitions": 1}, **place) as cluster:
         produce(cluster.bootstrap_servers, b"one")
         view = ClusterView(cluster)
         leader = view.leader("events", 0)
         cluster.kill(leader)
         assert not cluster.is_running(leader)
-        assert cluster.pid(leader) is None
         produce(cluster.bootstrap_servers, b"two")
         cluster.start(leader)
         view.await_health()
@@ -60,8 +71,8 @@ def test_cluster_survives_a_killed_leader_and_takes_it_back(tree: str) -> None:
         print(cluster.bootstrap_servers)
 
 
-def test_paused_and_disconnected_brokers_are_removed_and_return(tree: str) -> None:
-    with Cluster(2, {"zookeeper.session.timeout.ms": 2000}, zookeeper=tree) as cluster:
+def test_paused_and_disconnected_brokers_are_removed_and_return(place: dict[str, Any]) -> None:
+    with Cluster(2, {"zookeeper.session.timeout.ms": 2000}, **place) as cluster:
         cluster.pause(2)
         assert cluster.is_running(2)
         await_that(lambda: brokers_known_to(cluster, 1) == {1}, "broker 2 is missed")
@@ -73,9 +84,9 @@ def test_paused_and_disconnected_brokers_are_removed_and_return(tree: str) -> No
         await_that(lambda: brokers_known_to(cluster, 2) == {1, 2}, "broker 1 is back")
 
 
-def test_cut_between_two_brokers_stops_replication_until_it_is_healed(tree: str) -> None:
+def test_cut_between_two_brokers_stops_replication_until_it_is_healed(place: dict[str, Any]) -> None:
     settings = {"num.partitions": 1, "min.insync.replicas": 1, "replica.lag.time.max.ms": 1000}
-    with Cluster(3, settings, zookeeper=tree) as cluster:
+    with Cluster(3, settings, **place) as cluster:
         produce(cluster.bootstrap_servers, b"one")
         away: set[int] = set()
         view = ClusterView(cluster, away)
@@ -91,15 +102,18 @@ def test_cut_between_two_brokers_stops_replication_until_it_is_healed(tree: str)
         view.await_health()
 
 
-async def test_cluster_can_be_used_on_an_event_loop(tree: str) -> None:
-    async with Cluster(1, zookeeper=tree) as cluster:
+@pytest.mark.parametrize("mode", ["thread", "process"])
+async def test_cluster_can_be_used_on_an_event_loop(mode: Mode) -> None:
+    async with Cluster(1, mode=mode) as cluster:
         await asyncio.to_thread(produce, cluster.bootstrap_servers, b"one")
         await cluster.kill(1)
         await cluster.start(1)
         await asyncio.to_thread(produce, cluster.bootstrap_servers, b"two")
-        pid = cluster.pid(1)
-        assert pid is not None
-    assert has_ended(pid)
+        await cluster.pause(1)
+        await cluster.resume(1)
+        await cluster.expire(1)
+        pid = cluster.pid(1) if mode == "process" else None
+    assert pid is None or has_ended(pid)
 
 
 async def test_cancelled_start_leaves_no_processes_and_no_directory(tmp_path: Path) -> None:
@@ -114,9 +128,10 @@ async def test_cancelled_start_leaves_no_processes_and_no_directory(tmp_path: Pa
     assert not descendants_naming(here)
 
 
-def test_data_in_a_given_directory_is_used_by_the_next_cluster(tmp_path: Path) -> None:
-    java, libs = java_executable(), zookeeper_libs()
-    if java is None or libs is None:
+@pytest.mark.parametrize("has_java", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_data_in_a_given_directory_is_used_by_the_next_cluster(has_java: bool, tmp_path: Path) -> None:
+    libs = zookeeper_libs() if has_java else None
+    if has_java and (java_executable() is None or libs is None):
         pytest.skip("no Java, or no jars of ZooKeeper")
     for values in ([b"one"], [b"two"]):
         with Cluster(2, {"num.partitions": 1}, directory=tmp_path, zookeeper_jars=libs) as cluster:
@@ -128,21 +143,23 @@ def test_data_in_a_given_directory_is_used_by_the_next_cluster(tmp_path: Path) -
         assert b"one" in log.read_bytes() and b"two" in log.read_bytes()  # noqa: PT018
 
 
-def test_brokers_and_zookeeper_end_when_the_program_is_killed(tmp_path: Path) -> None:
-    if java_executable() is None or zookeeper_libs() is None:
+@pytest.mark.parametrize("has_java", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_processes_of_a_cluster_end_when_the_program_is_killed(has_java: bool, tmp_path: Path) -> None:
+    if has_java and (java_executable() is None or zookeeper_libs() is None):
         pytest.skip("no Java, or no jars of ZooKeeper")
+    place = f"zookeeper_jars={str(zookeeper_libs())!r}" if has_java else "mode='process'"
     program = "\n".join(
         [
-            "import os, psutil, signal, sys",
+            "import os, psutil, signal",
             "from pybroker import Cluster",
-            "with Cluster(1, zookeeper_jars=sys.argv[1]) as cluster:",
+            f"with Cluster(1, {place}) as cluster:",
             "    guards = [child.pid for child in psutil.Process(cluster.pid(1)).children()]",
-            "    print(cluster.pid(1), cluster.pid('zookeeper'), *guards, flush=True)",
+            f"    print(cluster.pid(1), *[cluster.pid('zookeeper') for _ in range({has_java:d})], *guards, flush=True)",
             "    os.kill(os.getpid(), signal.SIGKILL)",
         ]
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, str(zookeeper_libs())],
+        [sys.executable, "-c", program],
         stdout=subprocess.PIPE,
         text=True,
         check=False,
@@ -150,7 +167,7 @@ def test_brokers_and_zookeeper_end_when_the_program_is_killed(tmp_path: Path) ->
     )
     assert done.returncode == -signal.SIGKILL
     pids = [int(pid) for pid in done.stdout.split()]
-    assert len(pids) == 3, "a broker, ZooKeeper, a guard"
+    assert len(pids) == 2 + has_java, "a broker, a guard, and perhaps ZooKeeper"
     for pid in pids:
         await_that(partial(has_ended, pid), "the member has ended")
 
@@ -193,6 +210,95 @@ def test_invalid_cluster_is_refused_in_one_line(tmp_path: Path, tree: str) -> No
             cluster.cut(1, 1)
         with pytest.raises(RuntimeError, match="already running"):
             cluster.start(1)
+        with pytest.raises(RuntimeError, match="a real ZooKeeper ends no session on request"):
+            cluster.expire(1)
+
+
+def test_cluster_on_threads_refuses_what_it_cannot_do(tree: str) -> None:
+    with pytest.raises(ValueError, match="give no `zookeeper`"):
+        Cluster(1, mode="thread", zookeeper=tree)
+    with pytest.raises(ValueError, match="'thread' or 'process', not 'java'"):
+        Cluster(1, mode="java")  # type: ignore[arg-type]
+    with (
+        pytest.raises(StartError, match=r"broker 1 ended before it was ready: .*/proc/1/nowhere"),
+        Cluster(1, {"log.dirs": "/proc/{id}/nowhere"}),
+    ):
+        raise AssertionError
+    with Cluster(1) as cluster:
+        for member in (1, "zookeeper"):
+            with pytest.raises(RuntimeError, match="has no process of its own"):
+                cluster.pid(member)
+        cluster.kill(1)
+        with pytest.raises(RuntimeError, match="broker 1 is not registered"):
+            cluster.expire(1)
+        with pytest.raises(RuntimeError, match="broker 1 is not running"):
+            cluster.pause(1)
+
+
+def test_paused_broker_on_a_thread_is_killed_before_it_does_anything_else() -> None:
+    with Cluster(2, {"num.partitions": 1, "min.insync.replicas": 1}) as cluster:
+        produce(cluster.bootstrap_servers, b"one")
+        view = ClusterView(cluster)
+        leader = view.leader("events", 0)
+        (other,) = {1, 2} - {leader}
+        cluster.pause(leader)
+        cluster.pause(leader)
+        cluster.kill(leader)
+        await_that(lambda: view.brokers_known_to(other) == {other}, "the killed broker is missed")
+        cluster.start(leader)
+        cluster.pause(other)
+        cluster.stop(other)
+        cluster.start(other)
+        produce(cluster.bootstrap_servers, b"two")
+        view.await_health()
+        assert [value for _, value in read_all(cluster.bootstrap_servers, "events", 0)] == [b"one", b"two"]
+
+
+def test_broker_on_a_thread_whose_session_expires_registers_again() -> None:
+    with Cluster(2) as cluster, client_of(cluster.zookeeper) as client:
+        before = client.exists("/brokers/ids/2").ephemeralOwner
+        cluster.expire(2)
+        await_that(
+            lambda: (stat := client.exists("/brokers/ids/2")) is not None and stat.ephemeralOwner != before,
+            "broker 2 registers again",
+        )
+        await_that(lambda: brokers_known_to(cluster, 1) == {1, 2}, "broker 2 is back")
+
+
+@pytest.mark.parametrize(
+    ("mode", "away"),
+    [
+        ("thread", "killed"),
+        ("thread", "paused"),
+        ("process", "killed"),
+        pytest.param("process", "paused", marks=pytest.mark.long),
+    ],
+)
+def test_brokers_outlive_the_absence_of_the_metadata_store(mode: Mode, away: str) -> None:
+    settings = {"num.partitions": 1, "zookeeper.session.timeout.ms": 1000}
+    with Cluster(2, settings, mode=mode) as cluster:
+        with client_of(cluster.zookeeper) as client:
+            before = {name: client.exists(f"/brokers/ids/{name}").czxid for name in "12"}
+        (cluster.kill if away == "killed" else cluster.pause)("zookeeper")
+        end_s = time.monotonic() + 1.5
+        await_that(lambda: time.monotonic() > end_s, "sessions would be over")
+        (cluster.start if away == "killed" else cluster.resume)("zookeeper")
+        produce(cluster.bootstrap_servers, b"one")
+        ClusterView(cluster).await_health()
+        if mode == "thread":
+            with client_of(cluster.zookeeper) as client:
+                assert {name: client.exists(f"/brokers/ids/{name}").czxid for name in "12"} == before
+        assert [value for _, value in read_all(cluster.bootstrap_servers, "events", 0)] == [b"one"]
+
+
+def test_log_lines_of_a_broker_on_a_thread_are_in_its_own_file(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "pybroker")
+    with Cluster(2) as cluster:
+        cluster.stop(1)
+        lines = {broker: cluster.log_file(broker).read_text() for broker in (1, 2)}
+    assert "broker 1" in lines[1]
+    assert lines[2]
+    assert not set(lines[1].splitlines()) & set(lines[2].splitlines())
 
 
 @contextmanager

@@ -26,8 +26,8 @@ def addresses_for_brokers(cluster: BlockingCluster, broker: int) -> tuple[Addres
     return Address(own.host, own.port), Address(proxy.host, proxy.port)
 
 
-def test_clients_of_a_cluster_with_tls_trust_its_authority(tree: str) -> None:
-    with Cluster(1, tls=True, zookeeper=tree) as cluster:
+def test_clients_of_a_cluster_with_tls_trust_its_authority() -> None:
+    with Cluster(1, tls=True) as cluster:
         address = Address.parse(cluster.bootstrap_servers)
         trusting = ssl.create_default_context(cafile=cluster.ca_file)
         assert len(metadata_of(address, ASK_S, trusting).brokers) == 1
@@ -36,8 +36,8 @@ def test_clients_of_a_cluster_with_tls_trust_its_authority(tree: str) -> None:
                 metadata_of(address, ASK_S, other)
 
 
-def test_brokers_replicate_over_tls_unless_they_are_cut_off(tree: str) -> None:
-    with Cluster(2, {"num.partitions": 1, "min.insync.replicas": 2}, tls=True, zookeeper=tree) as cluster:
+def test_brokers_replicate_over_tls_unless_they_are_cut_off() -> None:
+    with Cluster(2, {"num.partitions": 1, "min.insync.replicas": 2}, tls=True, mode="process") as cluster:
         own, proxy = addresses_for_brokers(cluster, 1)
         assert len(metadata_of(own, ASK_S, ssl.create_default_context(cafile=cluster.ca_file)).brokers) == 2
         for address in (own, proxy):
@@ -76,8 +76,8 @@ def test_brokers_replicate_over_tls_unless_they_are_cut_off(tree: str) -> None:
         assert offsets["two"] is not None
 
 
-def test_brokers_of_a_cluster_with_users_log_in_to_each_other_over_tls(tree: str) -> None:
-    with Cluster(2, tls=True, users={"alice": "secret"}, zookeeper=tree) as cluster:
+def test_brokers_of_a_cluster_with_users_log_in_to_each_other_over_tls() -> None:
+    with Cluster(2, tls=True, users={"alice": "secret"}, mode="process") as cluster:
         own, _ = addresses_for_brokers(cluster, 1)
         trusting = ssl.create_default_context(cafile=cluster.ca_file)
         alice = Credentials("SCRAM-SHA-256", "alice", "secret")

@@ -1,4 +1,4 @@
-"""The result of ``with Cluster(…)``: a cluster of processes, for code without an event loop."""
+"""The result of ``with Cluster(…)``: a cluster for code without an event loop."""
 
 import secrets
 import tempfile
@@ -20,20 +20,25 @@ from ..settings_from_mapping import SettingsMapping, config_from_mapping
 from ..throwaway_certificates import ThrowawayCertificates, check_library, store_settings
 from ..user_settings import store_users, users_of_listeners
 from .children import Children
-from .members import BrokerMember, Member, ZooKeeperMember
+from .member import Member
+from .members import BrokerMember, ZooKeeperMember
+from .memory_zookeeper import MemoryZooKeeper
 from .ports import HOST, free_ports
 from .tcp_proxies import ProxyTls, TcpProxies
+from .thread_broker import ThreadBroker
 from .zookeeper_jars import find_jars, find_java
 
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["BlockingCluster", "MemberName"]
+__all__ = ["BlockingCluster", "MemberName", "Mode"]
 
 MemberName = int | Literal["zookeeper"]
+Mode = Literal["thread", "process"]
 _BROKERS = "brokers"
 """The user that brokers log in as."""
 ZOOKEEPER: Literal["zookeeper"] = "zookeeper"
+_JAVA = "java"
 
 _LISTENERS = "CLIENTS://{host}:{clients},BROKERS://{host}:{brokers}"
 _OWN = (
@@ -66,9 +71,13 @@ class BlockingCluster:
         zookeeper_jars: str | Path | None = None,
         tls: bool = False,
         users: Mapping[str, str] | None = None,
+        mode: Mode | None = None,
         http: bool = False,
     ) -> None:
         """``http``: each broker has an HTTP endpoint on a free port."""
+        if zookeeper_jars is not None and zookeeper is None:
+            zookeeper = _JAVA
+        self._mode = _mode_of(mode, zookeeper)
         if brokers < 1:
             raise ValueError(f"a cluster needs at least one broker, not {brokers}")
         for name in _OWN:
@@ -82,7 +91,8 @@ class BlockingCluster:
             self._login = Credentials("PLAIN", _BROKERS, secrets.token_urlsafe())
             self._settings |= users_of_listeners(users, ("CLIENTS", "BROKERS"), self._login)
         self._given_directory = None if directory is None else Path(directory).absolute()
-        self._given_zookeeper = zookeeper
+        self._given_zookeeper = None if zookeeper == _JAVA else zookeeper
+        self._has_java = zookeeper == _JAVA
         self._zookeeper_jars = None if zookeeper_jars is None else Path(zookeeper_jars).absolute()
         self._has_http = http
         self._http_ports: dict[int, int] = {}
@@ -94,8 +104,8 @@ class BlockingCluster:
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._thread: LoopThread | None = None
         self._proxies = TcpProxies()
-        self._brokers: dict[int, BrokerMember] = {}
-        self._zookeeper: ZooKeeperMember | None = None
+        self._brokers: dict[int, BrokerMember | ThreadBroker] = {}
+        self._zookeeper: ZooKeeperMember | MemoryZooKeeper | None = None
         self._client_ports: dict[int, int] = {}
 
     # -- properties
@@ -140,7 +150,7 @@ class BlockingCluster:
         return self._member(member).is_running
 
     def pid(self, member: MemberName) -> int | None:
-        """The process id; None while it does not run."""
+        """The process id; None while it does not run. Raises RuntimeError if it has no process of its own."""
         return self._member(member).pid
 
     def data_directory(self, broker: int) -> Path:
@@ -149,7 +159,7 @@ class BlockingCluster:
         return member.directory / member.settings["log.dirs"].split(",")[0].strip()
 
     def log_file(self, member: MemberName) -> Path:
-        """The file with its output since the cluster began."""
+        """The file with its output, or on a thread its log lines, since the cluster began."""
         return self._member(member).log_file
 
     # -- operations
@@ -161,28 +171,44 @@ class BlockingCluster:
         starting.wait_until_ready()
 
     def stop(self, member: MemberName) -> None:
-        """SIGTERM: a broker hands over its leaderships first. Harmless when it does not run."""
+        """As SIGTERM: a broker hands over its leaderships first. Harmless when it does not run."""
         self._member(member).stop()
 
     def kill(self, member: MemberName) -> None:
-        """``kill -9``. Harmless when it does not run."""
+        """As ``kill -9``. Harmless when it does not run."""
         self._member(member).kill()
 
     def pause(self, member: MemberName) -> None:
-        """SIGSTOP: it does nothing, but its connections stay. Raises RuntimeError when it does not run."""
+        """As SIGSTOP: it does nothing, but its connections stay. Raises RuntimeError when it does not run."""
         self._member(member).pause()
 
     def resume(self, member: MemberName) -> None:
-        """SIGCONT. Harmless when it was not paused."""
+        """As SIGCONT. Harmless when it was not paused."""
         self._member(member).resume()
 
     def cut(self, one: MemberName, other: MemberName) -> None:
         """Stop all traffic between two brokers, or a broker and ZooKeeper; the connections stay open."""
-        self._on_wires(self._proxies.cut, *self._ends(one, other))
+        ends = self._ends(one, other)
+        if (zookeeper := self._zookeeper_of_threads(ends)) is not None:
+            zookeeper.link(_broker_of(ends)).cut()
+        else:
+            self._on_wires(self._proxies.cut, *ends)
 
     def heal(self, one: MemberName, other: MemberName) -> None:
         """Deliver the data sent since ``cut``, and all further data. Harmless when it was not cut."""
-        self._on_wires(self._proxies.heal, *self._ends(one, other))
+        ends = self._ends(one, other)
+        if (zookeeper := self._zookeeper_of_threads(ends)) is not None:
+            zookeeper.link(_broker_of(ends)).heal()
+        else:
+            self._on_wires(self._proxies.heal, *ends)
+
+    def expire(self, broker: int) -> None:
+        """End a broker's session with the metadata store before its timeout; it registers again with a new session.
+        Raises RuntimeError if the cluster uses a real ZooKeeper, or the broker is not registered."""
+        self._broker(broker)
+        if not isinstance(self._zookeeper, MemoryZooKeeper):
+            raise RuntimeError("a real ZooKeeper ends no session on request; a cluster without `zookeeper` does")
+        self._zookeeper.expire(broker)
 
     # -- start and stop
 
@@ -209,9 +235,7 @@ class BlockingCluster:
             tls = ProxyTls(certificates.server_context("proxies"), certificates.client_context())
             self._proxies = TcpProxies(tls)
         if self._given_zookeeper is None:
-            is_kept = self._given_directory is not None
-            java, jars = find_java(), find_jars(self._zookeeper_jars)
-            self._zookeeper = ZooKeeperMember(directory / ZOOKEEPER, java, jars, kept=is_kept)
+            self._zookeeper = self._new_zookeeper(directory / ZOOKEEPER)
             self.start(ZOOKEEPER)
         if self._users:
             self._on_wires(store_users, self.zookeeper, _for_broker(1, self._settings), self._users)
@@ -227,7 +251,14 @@ class BlockingCluster:
         for broker in self.broker_ids:
             self._wait_until_it_knows_all(broker)
 
-    def _new_broker(self, broker: int, directory: Path, port: int) -> BrokerMember:
+    def _new_zookeeper(self, directory: Path) -> ZooKeeperMember | MemoryZooKeeper:
+        is_kept = self._given_directory is not None
+        if self._has_java:
+            return ZooKeeperMember(directory, find_java(), find_jars(self._zookeeper_jars), kept=is_kept)
+        assert self._thread is not None
+        return MemoryZooKeeper(directory, self._thread, is_kept=is_kept)
+
+    def _new_broker(self, broker: int, directory: Path, port: int) -> BrokerMember | ThreadBroker:
         copies = min(self._count, 3)
         clients, brokers = self._client_ports[broker], self._on_wires(self._proxies.to_broker, broker, port)
         settings = {
@@ -248,7 +279,10 @@ class BlockingCluster:
             "zookeeper.connect": self._way_to_zookeeper(broker),
             **self._protection_of(broker),
         }
-        return BrokerMember(broker, directory, settings)
+        if self._mode == "process":
+            return BrokerMember(broker, directory, settings)
+        assert isinstance(self._zookeeper, MemoryZooKeeper)
+        return ThreadBroker(broker, directory, settings, self._zookeeper.store_opener(broker))
 
     def _listeners(self, clients_port: int, brokers_port: int) -> dict[str, str]:
         protocol = f"{'' if self._login is None else 'SASL_'}{'SSL' if self._has_tls else 'PLAINTEXT'}"
@@ -265,6 +299,8 @@ class BlockingCluster:
         return store_settings(key_file, self._certificates.ca_file)
 
     def _way_to_zookeeper(self, broker: int) -> str:
+        if self._mode == "thread":
+            return self.zookeeper  # named in log lines only
         servers, slash, root = self.zookeeper.partition("/")
         ways = []
         for server in servers.split(","):
@@ -297,7 +333,7 @@ class BlockingCluster:
         finally:
             self._kill_brokers()
             if self._zookeeper is not None:
-                self._zookeeper.kill()
+                self._zookeeper.close()
             if thread is not None:
                 thread.call(self._proxies.close())
                 thread.close()
@@ -309,11 +345,11 @@ class BlockingCluster:
         running = [member for member in self._brokers.values() if member.is_running]
         if clean and running:
             with ThreadPoolExecutor(len(running)) as together:
-                list(together.map(BrokerMember.stop, running))
+                list(together.map(lambda member: member.stop(), running))
 
     def _kill_brokers(self) -> None:
         """Kill the brokers, and let their session guards end while ZooKeeper can be reached."""
-        running = [broker.pid for broker in self._brokers.values()]
+        running = [broker.pid for broker in self._brokers.values() if isinstance(broker, BrokerMember)]
         children = Children(pid for pid in running if pid is not None)
         for broker in self._brokers.values():
             broker.kill()
@@ -332,7 +368,7 @@ class BlockingCluster:
 
     # -- internal
 
-    def _broker(self, broker: int) -> BrokerMember:
+    def _broker(self, broker: int) -> BrokerMember | ThreadBroker:
         if broker not in self._brokers:
             raise ValueError(f"the cluster has no broker {broker!r}")
         return self._brokers[broker]
@@ -357,6 +393,11 @@ class BlockingCluster:
                 self._broker(name)
         return one, other
 
+    def _zookeeper_of_threads(self, ends: tuple[MemberName, MemberName]) -> MemoryZooKeeper | None:
+        """The metadata store, if it is one of the ends and the other end is a broker on a thread."""
+        is_between = ZOOKEEPER in ends and self._mode == "thread"
+        return self._zookeeper if is_between and isinstance(self._zookeeper, MemoryZooKeeper) else None
+
     def _on_wires(
         self,
         act: Callable[Arguments, Coroutine[Any, Any, Result]],
@@ -370,6 +411,19 @@ class BlockingCluster:
     def __repr__(self) -> str:
         running = [str(broker) for broker, member in self._brokers.items() if member.is_running]
         return f"<Cluster of {self._count}, running: {', '.join(running) or 'none'}>"
+
+
+def _mode_of(mode: Mode | None, zookeeper: str | None) -> Mode:
+    if mode not in (None, "thread", "process"):
+        raise ValueError(f"the mode of a cluster is 'thread' or 'process', not {mode!r}")
+    if mode == "thread" and zookeeper is not None:
+        raise ValueError("brokers on threads need the metadata store of this program: give no `zookeeper`")
+    return mode or ("thread" if zookeeper is None else "process")
+
+
+def _broker_of(ends: tuple[MemberName, MemberName]) -> int:
+    (broker,) = (end for end in ends if end != ZOOKEEPER)
+    return broker
 
 
 def _new_certificates(directory: Path) -> ThrowawayCertificates:

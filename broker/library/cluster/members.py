@@ -1,4 +1,4 @@
-"""The processes of a cluster: brokers and ZooKeeper."""
+"""The processes of a cluster: brokers, and ZooKeeper in Java."""
 
 import json
 import os
@@ -8,15 +8,16 @@ import socket
 import subprocess
 import sys
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from ...start_error import StartError
+from .member import Member
 from .ports import HOST, free_ports
 
-__all__ = ["BrokerMember", "Member", "ZooKeeperMember", "zookeeper_serves"]
+__all__ = ["BrokerMember", "ZooKeeperMember", "zookeeper_serves"]
 
 _BETWEEN_LOOKS_S = 0.01
 _LAST_LINES = 20
@@ -24,22 +25,16 @@ _LAST_LINES = 20
 _RUN_MODULE = "import sys, json; sys.path[:] = json.loads(sys.argv.pop(1)); from {module} import main; main()"
 
 
-class Member(ABC):
-    """A process that can be started repeatedly. Its directory contains its output, in ``output.log``.
+class ProcessMember(Member):
+    """A member with a process of its own.
 
     It ends when this program ends, in whatever way, because it (or a shell beside it) reads a pipe from this program.
     """
 
     def __init__(self, name: str, directory: Path) -> None:
-        self.name = name
-        self.directory = directory
+        super().__init__(name, directory)
         self._process: subprocess.Popen[bytes] | None = None
         self._log_begins = 0
-
-    @property
-    def log_file(self) -> Path:
-        """The output of all its runs."""
-        return self.directory / "output.log"
 
     @property
     def pid(self) -> int | None:
@@ -126,7 +121,7 @@ class Member(ABC):
     def _is_ready(self) -> bool: ...
 
 
-class BrokerMember(Member):
+class BrokerMember(ProcessMember):
     """A broker with ``settings``, which may be changed between its runs."""
 
     def __init__(self, broker_id: int, directory: Path, settings: Mapping[str, str]) -> None:
@@ -145,7 +140,7 @@ class BrokerMember(Member):
         return re.search(rb"pybroker is ready.*\n", self._output()) is not None
 
 
-class ZooKeeperMember(Member):
+class ZooKeeperMember(ProcessMember):
     """A single ZooKeeper server. ``kept``: whether its data must survive a crash of this machine."""
 
     def __init__(self, directory: Path, java: str, jars: Path, *, kept: bool) -> None:

@@ -51,6 +51,7 @@ class DoorConnection(asyncio.Protocol):
         self._is_reading_paused = False
         self._is_scheduled = False
         self._is_over = False
+        self._is_held = False
         self.session: TreeSession | None = None
         self.began_s = self._loop.time()
 
@@ -58,6 +59,15 @@ class DoorConnection(asyncio.Protocol):
         """Close the connection at once. The session stays."""
         self._is_over = True
         self._transport.abort()
+
+    def hold(self) -> None:
+        """Carry out nothing until `release`; the connection stays."""
+        self._is_held = True
+        self._read_or_not()
+
+    def release(self) -> None:
+        self._is_held = False
+        self._work_later()
 
     # -- called by the transport
 
@@ -107,7 +117,8 @@ class DoorConnection(asyncio.Protocol):
         self._is_scheduled = False
         try:
             for _ in range(_FRAMES_AT_ONCE):
-                frame = None if self._is_over or self._is_writing_paused else self._next_frame()
+                must_wait = self._is_over or self._is_held or self._is_writing_paused
+                frame = None if must_wait else self._next_frame()
                 if frame is None:
                     break
                 self._take(frame)
@@ -133,8 +144,8 @@ class DoorConnection(asyncio.Protocol):
         return frame
 
     def _read_or_not(self) -> None:
-        """Stop reading while requests wait here, so that they stay few."""
-        is_full = not self._is_over and (self._is_scheduled or self._is_writing_paused)
+        """Stop reading while requests must wait here, so that they stay few."""
+        is_full = not self._is_over and (self._is_scheduled or self._is_held or self._is_writing_paused)
         if is_full and not self._is_reading_paused:
             self._transport.pause_reading()
         elif self._is_reading_paused and not is_full and not self._is_over:

@@ -257,7 +257,6 @@ class MemoryStore(MetadataStore):
         self._stop_timer()
         if self._session is None:
             self._session = self._tree.begin(self._asked_timeout_ms, self)
-            self._link.session_id = self._session.session_id
             if not self._opened.done():
                 self._opened.set_result(self._session)
         elif not self._tree.is_alive(self._session):

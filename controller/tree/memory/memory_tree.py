@@ -152,6 +152,11 @@ class MemoryTree:
         with self._lock:
             self._expire(session_id)
 
+    def owner_of(self, path: str) -> int:
+        """The session of an ephemeral node; 0 if there is no such node, or it is none."""
+        with self._lock:
+            return self.nodes.stat(path).ephemeral_owner if self.nodes.contains(path) else 0
+
     def suspend(self) -> None:
         """Let no session expire until `unsuspend`; for the time in which no owner can reach the tree."""
         with self._lock:

@@ -1,7 +1,8 @@
 """The path between one broker and a tree in memory, which tests can cut. It outlives the broker's sessions."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 
 from .memory_tree import MemoryTree
@@ -24,29 +25,43 @@ class TreeLink:
         self.tree = tree
         self._lock = threading.Lock()
         self._is_cut = False
+        self._is_held = False
         self._is_broken = False
         self._listener: Callable[[LinkState], None] | None = None
-        self.session_id = 0
-        """The last session over this link; 0: there was none."""
 
     @property
     def state(self) -> LinkState:
         if self._is_broken:
             return LinkState.BROKEN
-        return LinkState.SILENT if self._is_cut else LinkState.WHOLE
+        return LinkState.SILENT if self._is_cut or self._is_held else LinkState.WHOLE
 
     def cut(self) -> None:
-        self._change(is_cut=True)
+        """Let nothing pass until `heal`."""
+        with self._changing():
+            self._is_cut = True
 
     def heal(self) -> None:
-        self._change(is_cut=False)
+        with self._changing():
+            self._is_cut = False
+
+    def hold(self) -> None:
+        """Let nothing pass until `release`, because the other end does nothing."""
+        with self._changing():
+            self._is_held = True
+
+    def release(self) -> None:
+        with self._changing():
+            self._is_held = False
 
     def break_off(self) -> None:
-        """Break the link until `restore`; `heal` does not end this."""
-        self._change(is_broken=True)
+        """Break the link until `restore`, because the other end is gone."""
+        with self._changing():
+            self._is_broken = True
 
     def restore(self) -> None:
-        self._change(is_broken=False)
+        """The other end is there again, and not held."""
+        with self._changing():
+            self._is_broken = self._is_held = False
 
     def follow(self, listener: Callable[[LinkState], None]) -> None:
         """Call ``listener`` now and with each change, from any thread. It replaces the listener before."""
@@ -59,10 +74,10 @@ class TreeLink:
             if self._listener == listener:
                 self._listener = None
 
-    def _change(self, *, is_cut: bool | None = None, is_broken: bool | None = None) -> None:
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
         with self._lock:
             before = self.state
-            self._is_cut = self._is_cut if is_cut is None else is_cut
-            self._is_broken = self._is_broken if is_broken is None else is_broken
+            yield
             if self._listener is not None and self.state is not before:
                 self._listener(self.state)

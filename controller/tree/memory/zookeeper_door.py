@@ -29,6 +29,7 @@ class ZooKeeperDoor:
         self._connections: set[DoorConnection] = set()
         self._server: asyncio.Server | None = None
         self._sweeping: asyncio.TimerHandle | None = None
+        self._is_held = False
         self.port = 0
 
     @classmethod
@@ -52,6 +53,17 @@ class ZooKeeperDoor:
             connection.close()
         await server.wait_closed()
 
+    def hold(self) -> None:
+        """Serve nobody until `release`. Connections stay and new ones are accepted, as by a stopped process."""
+        self._is_held = True
+        for connection in self._connections:
+            connection.hold()
+
+    def release(self) -> None:
+        self._is_held = False
+        for connection in self._connections:
+            connection.release()
+
     def _connection(self) -> DoorConnection:
         return DoorConnection(self._tree, self._calls, self._opened, self._closed)
 
@@ -61,6 +73,8 @@ class ZooKeeperDoor:
             connection.close()
             return
         self._connections.add(connection)
+        if self._is_held:
+            connection.hold()
         if connection.session is not None:
             for other in list(self._connections):
                 if other.session is connection.session and other is not connection:

@@ -113,7 +113,7 @@ async def test_expired_session_fires_no_watch_and_a_new_one_sees_no_ephemeral_no
     events, watcher = events_of(store), Watcher()
     await store.create("/here", ephemeral=True)
     await store.get("/here", watcher)
-    link.tree.expire(link.session_id)
+    link.tree.expire(store.session_id)
     with pytest.raises(SessionExpiredError):
         await store.get("/here")
     assert events == [SessionEvent.EXPIRED]

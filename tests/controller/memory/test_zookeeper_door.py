@@ -9,13 +9,10 @@ from contextlib import closing
 import pytest
 from kazoo.client import KazooClient
 from kazoo.protocol import serialization as kazoo
-from pybroker.broker.library.loop_thread import LoopThread
 from pybroker.controller.tree.memory import door_connection
 from pybroker.controller.tree.memory.memory_store import MemoryStore
-from pybroker.controller.tree.memory.memory_tree import MemoryTree
 from pybroker.controller.tree.memory.tree_link import TreeLink
 from pybroker.controller.tree.memory.wire_requests import OpCode
-from pybroker.controller.tree.memory.zookeeper_door import ZooKeeperDoor
 from pybroker.controller.tree.metadata_store import EventType, SessionEvent, SessionExpiredError
 from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
 from support.clients.tcp_gate import TcpGate
@@ -25,22 +22,8 @@ from support.in_process.metadata_store_suite import (
     kill_ends_the_session,
     watches_survive_a_reconnection,
 )
+from support.processes.served_tree import ServedTree
 from support.processes.zookeeper_stores import ZooKeeperStores, end_session, settings_of
-
-
-class ServedTree:
-    """A tree whose door is open on a loop in a thread of its own, because kazoo may block the loop of a test."""
-
-    def __init__(self) -> None:
-        self.tree = MemoryTree(lambda: 1_700_000_000_000)
-        self._thread = LoopThread("door")
-        self._door = self._thread.call(ZooKeeperDoor.open(self.tree))
-        self.port = self._door.port
-        self.connect = f"127.0.0.1:{self.port}"
-
-    def close(self) -> None:
-        self._thread.call(self._door.close())
-        self._thread.close()
 
 
 @pytest.fixture(scope="module")
@@ -267,7 +250,7 @@ def test_requests_of_a_client_that_reads_nothing_wait_outside_memory(served: Ser
     with closing(connection):
         send(connection, 0, OpCode.CREATE, kazoo.Create("/large", bytes(1_000_000), [], 1).serialize())
         assert reply(connection)[0] == (0, 0)
-        waiting = [*served._door._connections]
+        waiting = [*served.connections]
         for number in range(1, 101):
             send(connection, number, OpCode.GET_DATA, kazoo.GetData("/large", False).serialize())
         send(connection, -2, OpCode.PING)

@@ -1,0 +1,30 @@
+"""A metadata tree in memory behind a door for clients of ZooKeeper: in tests it stands for a running ZooKeeper."""
+
+from pybroker.broker.library.loop_thread import LoopThread
+from pybroker.controller.tree.memory.door_connection import DoorConnection
+from pybroker.controller.tree.memory.memory_tree import MemoryTree
+from pybroker.controller.tree.memory.zookeeper_door import ZooKeeperDoor
+
+__all__ = ["ServedTree"]
+
+
+class ServedTree:
+    """The door is open on a loop in a thread of its own, because kazoo may block the loop of a test."""
+
+    def __init__(self) -> None:
+        self.tree = MemoryTree(lambda: 1_700_000_000_000)
+        self._thread = LoopThread("door")
+        self._door = self._thread.call(ZooKeeperDoor.open(self.tree))
+        self.port = self._door.port
+
+    @property
+    def connect(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def connections(self) -> set[DoorConnection]:
+        return self._door._connections
+
+    def close(self) -> None:
+        self._thread.call(self._door.close())
+        self._thread.close()
