@@ -76,6 +76,12 @@ def _reassign_partitions(arguments: Sequence[str]) -> int:
     return reassign_command(arguments)
 
 
+def _storage(arguments: Sequence[str]) -> int:
+    from .storage_command import storage_command
+
+    return storage_command(arguments)
+
+
 def _topics(arguments: Sequence[str]) -> int:
     from .topic_command import topic_command
 
@@ -100,6 +106,7 @@ SCRIPTS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "kafka-leader-election": _leader_election,
     "kafka-log-dirs": _log_dirs,
     "kafka-reassign-partitions": _reassign_partitions,
+    "kafka-storage": _storage,
     "kafka-topics": _topics,
     "kafka-transactions": _transactions,
 }

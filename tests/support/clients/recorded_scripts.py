@@ -41,11 +41,12 @@ _CLASSES = {
     "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
     "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "kafka-storage": "kafka.tools.StorageTool",
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
     "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
 }
 RECORDINGS = sorted((Path(__file__).parents[2] / "reference" / "kafka-scripts").glob("*.json"))
-_WITHOUT_BROKER = ("kafka-dump-log",)
+_WITHOUT_BROKER = ("kafka-dump-log", "kafka-storage")
 _BEFORE_KIP_890 = 11
 """The last version of Produce for which leaders do not ask the coordinator."""
 
@@ -205,6 +206,7 @@ def _comparable_output(stdout: str) -> str:
     text = re.sub(r"^3\.9\.1 \(Commit:\w+\)$", "3.9.1", text, flags=re.MULTILINE)
     text = re.sub(r"(127\.0\.0\.1:\d+|<address>)(  \(0\) +)?", "<address>", text)  # the column is as wide as the port
     text = re.sub(r"\b1[6-9]\d{11}\b", "<time>", text)
+    text = re.sub(r"(\A|\bcluster\.id=)[\w-]{22}(?=\Z|\n|,)", r"\1<id>", text)
     text = re.sub(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "-<uuid>", text)
     text = re.sub(r"(?<=^)(GROUP .*\n)((?:\S.*(?:\n|\Z))+)", _sorted_rows, text, flags=re.MULTILINE)
     text = re.sub(r"(\tOngoing +\t.*\t<time> +\t)\d+ +\t", r"\1<age>\t", text)
@@ -227,9 +229,11 @@ def _comparable_output(stdout: str) -> str:
 
 def _comparable_error(stderr: str) -> str:
     """The first line, without classes of exceptions in front. Of a usage, the error behind it."""
+    stderr = re.sub(r"^log4j:WARN .*\n", "", stderr, flags=re.MULTILINE)
     if stderr.startswith("usage:"):
         return re.sub(r"\s+", " ", stderr.partition(" error: ")[2].replace("-\n", "-")).strip()
     stderr = re.sub(r"127\.0\.0\.1:\d+", "<address>", stderr)
+    stderr = re.sub(r"(?<=but read )[\w-]{22}$", "<id>", stderr, flags=re.MULTILINE)
     line = re.sub(r'^(?:Exception in thread "main" )?(?:[\w.$]+(?:Exception|Error): )*', "", stderr.partition("\n")[0])
     before, only, operations = line.partition(" only supports operations ")
     return before + only + ", ".join(sorted(operations.split(", ")))  # those of a hash table

@@ -1,0 +1,181 @@
+"""``kafka-storage``: shows the log directories of a broker, and makes random cluster ids (Kafka: StorageTool).
+
+**Limits.** A pybroker prepares its log directories itself when it starts. So ``format`` checks what Kafka's script
+checks and prints the same lines, but it writes nothing, and the broker chooses its cluster id itself.
+"""
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NoReturn
+from uuid import UUID, uuid4
+
+from ...base.uuid_text import uuid_text
+from ...config.config import Config
+from ...config.config_error import ConfigError
+from ...config.load import unchecked_config
+from ...config.properties import read_properties
+
+__all__ = ["storage_command"]
+
+_META = "meta.properties"
+_ABOUT = "The Kafka storage tool."
+_RELEASE = "3.9-IV0"
+_LEGACY_FORMAT = (
+    "The kafka configuration file appears to be for a legacy cluster. Formatting is only supported for clusters in "
+    "KRaft mode."
+)
+_LEGACY_DIRECTORIES = (
+    "The kafka configuration file appears to be for a cluster in KRaft mode, but the directories are formatted for "
+    "legacy mode."
+)
+_KRAFT_DIRECTORIES = (
+    "The kafka configuration file appears to be for a legacy cluster, but the directories are formatted for a cluster "
+    "in KRaft mode."
+)
+_MISSING = re.compile(r"the following arguments are required: ([^,]*)")
+_UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
+_RESERVED = (UUID(int=0), UUID(int=1))
+_OF_LEGACY_MODE, _OF_KRAFT = "0", "1"
+
+
+class _RefusedError(Exception):
+    """Why the script ends with 1. One line."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Its errors have the words of argparse4j."""
+
+    def error(self, message: str) -> NoReturn:
+        if missing := _MISSING.match(message):
+            message = f"argument {missing[1]} is required"
+        if unknown := _UNKNOWN.match(message):
+            message = f"unrecognized arguments: '{unknown[1]}'"
+        message = message.removeprefix("argument command: ")
+        raise _RefusedError(f"{self.format_usage()}{self.prog}: error: {message}")
+
+
+def storage_command(arguments: Sequence[str]) -> int:
+    """The script; returns its exit code."""
+    try:
+        options = _parser().parse_args(arguments)
+        if options.command is None:
+            _parser().error("too few arguments")
+        if options.command == "random-uuid":
+            print(_random_uuid())
+            return 0
+        config = unchecked_config(options.config)
+        return _info(config) if options.command == "info" else _format(config, options)
+    except (_RefusedError, ConfigError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+
+
+def _parser() -> _Parser:
+    parser = _Parser("kafka-storage", description=_ABOUT)
+    commands = parser.add_subparsers(dest="command")
+    info = commands.add_parser("info", help="Get information about the Kafka log directories on this node.")
+    formatting = commands.add_parser("format", help="Format the Kafka log directories on this node.")
+    commands.add_parser("random-uuid", help="Print a random UUID.")
+    for each in (info, formatting):
+        each.add_argument("--config", "-c", type=Path, required=True, help="The Kafka configuration file to use.")
+    add = formatting.add_argument
+    add("--cluster-id", "-t", required=True, help="The cluster ID to use; the broker chooses its own.")
+    add("--add-scram", "-S", action="append", default=[], help="Not available: pybroker user set makes users.")
+    add("--ignore-formatted", "-g", action="store_true", help="Pass over directories that are formatted.")
+    add("--release-version", "-r", help="Taken without effect.")
+    add("--feature", "-f", action="append", help="Taken without effect.")
+    voters = formatting.add_mutually_exclusive_group()
+    voters.add_argument("--standalone", "-s", action="store_true", help="Taken without effect.")
+    voters.add_argument("--no-initial-controllers", "-N", action="store_true", help="Taken without effect.")
+    voters.add_argument("--initial-controllers", "-I", help="Taken without effect.")
+    return parser
+
+
+def _random_uuid() -> str:
+    """A random id as Kafka makes them: none is reserved, and none begins like an option."""
+    while True:
+        made = uuid4()
+        text = uuid_text(made)
+        if made not in _RESERVED and not text.startswith("-"):
+            return text
+
+
+def _format(config: Config, options: argparse.Namespace) -> int:
+    if config.kraft_node is None:
+        raise _RefusedError(_LEGACY_FORMAT)
+    if options.add_scram:
+        raise _RefusedError("--add-scram is not available without KRaft; pybroker user set makes users")
+    directories = sorted(config.log_dirs)
+    unformatted = []
+    for directory in directories:
+        file = Path(directory) / _META
+        if not file.exists():
+            unformatted.append(directory)
+        elif (known := _properties(file).get("cluster.id")) not in (None, options.cluster_id):
+            raise _RefusedError(f"Invalid cluster.id in: {file}. Expected {options.cluster_id}, but read {known}")
+    if not options.ignore_formatted and len(unformatted) < len(directories):
+        formatted = next(each for each in directories if each not in unformatted)
+        raise _RefusedError(
+            f"Log directory {formatted} is already formatted. Use --ignore-formatted to ignore this directory and "
+            "format the others."
+        )
+    if not unformatted:
+        print("All of the log directories are already formatted.")
+    for directory in sorted(unformatted, key=lambda each: each == config.log_dirs[0]):
+        kind = "metadata" if directory == config.log_dirs[0] else "data"
+        print(f"Formatting {kind} directory {directory} with metadata.version {_RELEASE}.")
+    return 0
+
+
+def _info(config: Config) -> int:
+    found: list[str] = []
+    problems: list[str] = []
+    known: dict[str, str] = {}
+    for directory in sorted(config.log_dirs):
+        if not os.path.isdir(directory):
+            what = "is not a directory" if os.path.exists(directory) else "does not exist"
+            problems.append(f"{directory} {what}")
+            continue
+        found.append(directory)
+        file = Path(directory) / _META
+        if not file.exists():
+            problems.append(f"{directory} is not formatted.")
+            continue
+        told = _properties(file)
+        problems += _mismatches(known, told) if known else ()
+        known = known or told
+    is_kraft = config.kraft_node is not None
+    if is_kraft and known.get("version") == _OF_LEGACY_MODE:
+        problems.append(_LEGACY_DIRECTORIES)
+    elif not is_kraft and known.get("version") == _OF_KRAFT:
+        problems.append(_KRAFT_DIRECTORIES)
+    _print_list("log directory" if len(found) == 1 else "log directories", found)
+    if known:
+        print(f"Found metadata: {{{', '.join(f'{name}={known[name]}' for name in sorted(known))}}}\n")
+    _print_list("problem" if len(problems) == 1 else "problems", problems)
+    return 1 if problems else 0
+
+
+def _properties(file: Path) -> dict[str, str]:
+    return {each.name: each.value for each in read_properties(file).values()}
+
+
+def _print_list(title: str, lines: Sequence[str]) -> None:
+    if lines:
+        print(f"Found {title}:", *(f"  {each}" for each in lines), "", sep="\n")
+
+
+def _mismatches(first: dict[str, str], other: dict[str, str]) -> Iterator[str]:
+    """The problem of two directories that belong to different clusters or brokers."""
+    if first.get("cluster.id") != other.get("cluster.id"):
+        yield "Mismatched cluster IDs between storage directories."
+    elif _node_id(first) != _node_id(other):
+        yield "Mismatched node IDs between storage directories."
+
+
+def _node_id(properties: dict[str, str]) -> str | None:
+    return properties.get("node.id", properties.get("broker.id"))
