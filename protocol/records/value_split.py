@@ -26,6 +26,8 @@ _WORTH_A_SPLIT = 32
 _IS_COMPILED = not __file__.endswith(".py")
 _HIGH = bytes(range(0x80, 0x100))
 _LOW = bytes(range(0x80))
+_NONE, _SOME = b"\0", bytes(range(1, 0x100))
+"""The first bytes of a record's count of headers."""
 
 
 def split_values(data: bytes, record_count: int, null: bytes = b"") -> list[bytes]:
@@ -127,12 +129,11 @@ def _take_run(data: bytes, begin: int, stride: int, most: int, values: list[byte
     value_size = key if raw & 1 else key + (raw >> 1)
     raw, value = read_unsigned(data, value_size, 32)
     headers = value if raw & 1 else value + (raw >> 1)
-    if data[headers]:
-        return 0
     begin += stride
     run = min(most, (len(data) - begin) // stride)
     shift = begin - stride
-    for place in (headers, *range(shift, attributes), *range(key_size, key), *range(value_size, value)):
+    run = leading(data, headers + stride, stride, run, _SOME if data[headers] else _NONE)
+    for place in (*range(shift, attributes), *range(key_size, key), *range(value_size, value)):
         run = leading(data, place + stride, stride, run, data[place : place + 1])
     for place in range(attributes + 1, key_size):
         run = leading(data, place + stride, stride, run, _HIGH if data[place] >= 0x80 else _LOW)
