@@ -1,4 +1,8 @@
-"""``scripts/cluster N``: runs a cluster in a terminal. Typed lines kill, pause and cut brokers; Ctrl-C stops all."""
+"""``pybroker cluster N``: runs a cluster in a terminal. Typed lines kill, pause and cut brokers; Ctrl-C stops all.
+
+Each broker has a process of its own, so that ``kill -9`` works; their metadata is in the memory of this process, unless
+``--zookeeper`` names another place.
+"""
 
 import shlex
 import signal
@@ -9,8 +13,7 @@ from pathlib import Path
 from threading import Event
 from typing import NoReturn
 
-from ...base.command_parser import BAD_INPUT, FAILED, CommandError, CommandParser, named_values
-from ...config.config_error import ConfigError
+from ...base.command_parser import CommandParser, named_values
 from ...config.http_listeners import HTTP_LISTENERS
 from ...config.jaas import SCRAM_SHA_512
 from ...protocol.client import Credentials
@@ -18,7 +21,7 @@ from ..library.cluster.blocking_cluster import BlockingCluster, MemberName
 from ..start_error import StartError
 from .client_settings import client_settings, write_client_settings
 
-__all__ = ["main"]
+__all__ = ["cluster_command"]
 
 _HELP = (
     "commands to type: kill 1, stop 1, start 1, pause 1, resume 1, cut 1 2, heal 1 2 (broker ids, or zookeeper);"
@@ -26,8 +29,8 @@ _HELP = (
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it until a signal; returns the exit code."""
+def cluster_command(arguments: Sequence[str]) -> int:
+    """Run it until a signal; returns the exit code. Raises CommandError, ConfigError, StartError."""
     try:
         options = _options(arguments)
         settings = named_values(options.override, "--override")
@@ -39,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             zookeeper_jars=options.jars,
             tls=options.tls,
             users=dict(options.user) or None,
+            mode="process",
             http=HTTP_LISTENERS not in settings,
         )
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -50,15 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             Event().wait()
     except KeyboardInterrupt:
         _say(["stopped"])
-        return 0
-    except (CommandError, ConfigError) as error:
-        return _fail(error, BAD_INPUT)
-    except StartError as error:
-        return _fail(error, FAILED)
     return 0
 
 
-def _options(arguments: Sequence[str] | None) -> Namespace:
+def _options(arguments: Sequence[str]) -> Namespace:
     """Raises CommandError."""
     parser = _parser()
     options = parser.parse_args(arguments)
@@ -69,16 +68,23 @@ def _options(arguments: Sequence[str] | None) -> Namespace:
 
 def _parser() -> CommandParser:
     parser = CommandParser(
-        "scripts/cluster",
-        "Runs ZooKeeper and N brokers on this machine, to try things out. Ctrl-C stops them.",
+        "pybroker cluster N",
+        "Runs N brokers on this machine, to try things out. Ctrl-C stops them.",
+        usage="pybroker cluster N [options]",
         epilog=_HELP,
     )
     parser.add_argument("brokers", metavar="N", type=int, help="number of brokers")
     parser.add_argument(
         "--directory", metavar="DIR", type=Path, help="where the data is kept; default: a temporary directory"
     )
-    parser.add_argument("--zookeeper", metavar="HOST:PORT", help="a running ZooKeeper; default: one is started")
-    parser.add_argument("--jars", metavar="DIR", type=Path, help="directory of ZooKeeper's jars; default: searched")
+    parser.add_argument(
+        "--zookeeper",
+        metavar="java|HOST:PORT",
+        help="start a ZooKeeper in Java, or use a running one; default: this process holds the metadata",
+    )
+    parser.add_argument(
+        "--jars", metavar="DIR", type=Path, help="directory of ZooKeeper's jars, for java; default: searched"
+    )
     parser.add_argument("--tls", action="store_true", help="clients and brokers use TLS, with throw-away certificates")
     parser.add_argument(
         "--user",
@@ -192,12 +198,3 @@ def _say(lines: Iterable[str]) -> None:
 
 def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
-
-
-def _fail(error: Exception, code: int) -> int:
-    sys.stderr.write(f"scripts/cluster: {error}\n")
-    return code
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...base.command_parser import BAD_INPUT, FAILED, CommandError
@@ -87,6 +88,12 @@ def _explain_acl(arguments: Sequence[str]) -> int:
     from .explain.explain_command import explain_command
 
     return explain_command(["acl", *arguments])
+
+
+def _run_cluster(brokers: str, arguments: Sequence[str]) -> int:
+    from .cluster_command import cluster_command
+
+    return cluster_command([brokers, *arguments])
 
 
 def _healthcheck(arguments: Sequence[str]) -> int:
@@ -198,9 +205,13 @@ def _run_noun(name: str, arguments: Sequence[str]) -> int:
 
 
 def _programs_of(noun: str, arguments: Sequence[str]) -> tuple[Program, ...]:
-    """The verbs of a noun that read the files and the metadata of a broker, so no command for any cluster."""
+    """The verbs of a noun that are no command for any cluster: ``cluster N`` runs one of its own, and ``explain acl
+    --config`` reads the files and the metadata of a broker."""
     from ...cli.verb import Program
 
+    if noun == "cluster":
+        number = arguments[0] if arguments and arguments[0].isdecimal() else "N"
+        return (Program(number, "run N brokers on this machine, to try things out", partial(_run_cluster, number)),)
     if noun != "explain" or not any(argument.startswith("--config") for argument in arguments):
         return ()
     return (Program("acl", "say whether a user may do something, and which rule decides", _explain_acl),)

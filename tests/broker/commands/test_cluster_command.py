@@ -1,4 +1,4 @@
-"""``scripts/cluster`` checks its arguments, and writes settings that clients understand."""
+"""``pybroker cluster N`` checks its arguments, and writes settings that clients understand."""
 
 import stat
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.broker.commands.client_settings import client_settings, write_client_settings
-from pybroker.broker.commands.cluster_command import main
+from pybroker.broker.commands.command_line import main
 from pybroker.config.jaas import parse_jaas_config
 from pybroker.config.properties import read_properties
 from pybroker.protocol.client import Credentials
@@ -47,6 +47,30 @@ def test_settings_name_only_what_the_cluster_asks_for(tmp_path: Path) -> None:
 def test_user_without_name_or_password_is_refused_without_showing_it(
     text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["1", "--user", text]) == 2
+    assert main(["cluster", "1", "--user", text]) == 2
     error = capsys.readouterr().err
-    assert error == "scripts/cluster: argument --user: must be NAME=PASSWORD (see scripts/cluster --help)\n"
+    assert error == "pybroker: argument --user: must be NAME=PASSWORD (see pybroker cluster N --help)\n"
+
+
+def test_help_of_cluster_tells_of_a_cluster_on_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cluster", "--help"]) == 0
+    assert "\n  N         run N brokers on this machine" in capsys.readouterr().out
+    assert main(["cluster", "3", "--help"]) == 0
+    assert "usage: pybroker cluster N [options]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["0"], "0: a cluster needs at least one broker"),
+        (["1", "--override", "num.partition=1"], "num.partition (given to Cluster): there is no such setting"),
+        (["1", "--nothing"], "unrecognized arguments: --nothing"),
+    ],
+)
+def test_impossible_cluster_is_refused_in_one_line(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["cluster", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"pybroker: {words}")
+    assert error.count("\n") == 1
