@@ -1,8 +1,9 @@
 """Serves the requests of one HTTP connection, one after the other, by h11.
 
 Imported by a worker when the first client connects, because h11 takes some milliseconds.
-**Limits.** GET and HEAD without a body; a head of `_MAX_HEAD_BYTES`. The wire gives a client a deadline between
-requests, for each head, and for each piece of a response. Requests that were sent ahead wait in the read buffer.
+**Limits.** GET and HEAD without a body; methods that a route takes, with a body of `_MAX_BODY_BYTES`; a head of
+`_MAX_HEAD_BYTES`. The wire gives a client a deadline between requests, for each head with its body, and for each piece
+of a response. Requests that were sent ahead wait in the read buffer.
 """
 
 import logging
@@ -16,6 +17,7 @@ from .encoding import Encoder
 from .http_error import HttpError
 from .request import HttpRequest
 from .response import HttpResponse
+from .router import only_served
 from .wire import Wire
 
 __all__ = ["HttpExchange"]
@@ -23,12 +25,14 @@ __all__ = ["HttpExchange"]
 logger = logging.getLogger(__name__)
 
 _MAX_HEAD_BYTES = 8 * 1024
+_MAX_BODY_BYTES = 64 * 1024
+_WITHOUT_BODY = frozenset(("GET", "HEAD"))
 _ALWAYS = (
     ("X-Content-Type-Options", "nosniff"),
     ("Cache-Control", "no-store"),
 )
 _REASONS = {
-    200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed",
+    200: "OK", 201: "Created", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed",
     413: "Content Too Large", 421: "Misdirected Request", 431: "Request Header Fields Too Large",
     500: "Internal Server Error", 501: "Not Implemented", 503: "Service Unavailable",
 }  # fmt: skip
@@ -39,7 +43,7 @@ Answer = Callable[[HttpRequest, ExitStack], Awaitable[HttpResponse]]
 class HttpExchange:
     """``answer`` returns the response to a request, and adds to the stack what ends when the response is sent; it may
     raise HttpError. ``turn`` returns when this request may take the time of the event loop. ``refused`` is told the
-    status of each refusal. ``now_s``: a stopwatch.
+    status of each refusal. ``now_s``: a stopwatch. ``methods``: those that are served.
     """
 
     def __init__(
@@ -50,6 +54,7 @@ class HttpExchange:
         turn: Callable[[], Awaitable[None]],
         refused: Callable[[int], None],
         now_s: Callable[[], float],
+        methods: Callable[[], frozenset[str]],
     ) -> None:
         self._protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD_BYTES)
         self._wire = wire
@@ -58,6 +63,7 @@ class HttpExchange:
         self._turn = turn
         self._refused = refused
         self._now_s = now_s
+        self._methods = methods
         self.idle_since_s: float | None = now_s()
         """The time since which the client has no request under way; None while one is answered."""
 
@@ -75,7 +81,7 @@ class HttpExchange:
     async def _serve_one(self) -> bool:
         """Serve one request; False: no other may follow on this connection."""
         try:
-            event = await self._next_head()
+            event, body = await self._next_request()
         except h11.RemoteProtocolError as error:
             refusal = HttpError(error.error_status_hint, f"not a valid request: {error}")
             self._refused(refusal.status)
@@ -86,21 +92,27 @@ class HttpExchange:
         self.idle_since_s = None
         await self._turn()
         with ExitStack() as until_sent:
-            await self._send(event, await self._respond(event, until_sent))
+            await self._send(event, await self._respond(event, body, until_sent))
         self.idle_since_s = self._now_s()
         if self._protocol.our_state is not h11.DONE or self._protocol.their_state is not h11.DONE:
             return False
         self._protocol.start_next_cycle()
         return True
 
-    async def _next_head(self) -> h11.Request | None:
-        """The next request, once its end was received; None at the end of the connection."""
+    async def _next_request(self) -> tuple[h11.Request | None, bytes]:
+        """The next request with its body, once its end was received; None at the end of the connection.
+
+        Of a request that is refused for its body, the body is not read to its end, and the connection is closed.
+        """
         self._wire.start_deadline()
         head: h11.Request | None = None
+        body = bytearray()
         has_begun = bool(self._protocol.trailing_data[0])
         while True:
             event = self._protocol.next_event()
             if event is h11.NEED_DATA:
+                if head is not None and self._protocol.they_are_waiting_for_100_continue:
+                    await self._write(self._protocol.send(h11.InformationalResponse(status_code=100, headers=[])))
                 received = await self._wire.read()
                 if received and not has_begun:
                     has_begun = True
@@ -108,25 +120,32 @@ class HttpExchange:
                 self._protocol.receive_data(received)
             elif isinstance(event, h11.Request):
                 head = event
-                if _has_body(head):
-                    break  # it is refused, and the connection closed, so that the body need not be read
+                if _has_body(head) and _method_of(head) not in self._methods() - _WITHOUT_BODY:
+                    break
+            elif isinstance(event, h11.Data):
+                body += event.data
+                if len(body) > _MAX_BODY_BYTES:
+                    break
             elif isinstance(event, h11.EndOfMessage):
                 break
             else:  # the end of the connection
                 head = None
                 break
         self._wire.end_deadline()
-        return head
+        return head, bytes(body)
 
-    async def _respond(self, event: h11.Request, until_sent: ExitStack) -> HttpResponse:
+    async def _respond(self, event: h11.Request, body: bytes, until_sent: ExitStack) -> HttpResponse:
         try:
-            method = event.method.decode("ascii")
-            if method not in ("GET", "HEAD"):
-                raise HttpError(405, "only GET and HEAD are served", (("Allow", "GET, HEAD"),))
-            if _has_body(event):
+            method = _method_of(event)
+            methods = self._methods()
+            if method not in methods:
+                raise only_served(methods)
+            if method in _WITHOUT_BODY and _has_body(event):
                 raise HttpError(413, "a request must not have a body")
+            if len(body) > _MAX_BODY_BYTES:
+                raise HttpError(413, f"a body has at most {_MAX_BODY_BYTES} bytes")
             headers = {name.decode("ascii"): value.decode("latin-1") for name, value in event.headers}
-            request = HttpRequest.of_target(method, event.target.decode("ascii"), headers)
+            request = HttpRequest.of_target(method, event.target.decode("ascii"), headers, body)
             response = await self._answer(request, until_sent)
             return await self._encoder.encode(request, response)
         except HttpError as error:
@@ -142,7 +161,7 @@ class HttpExchange:
         if isinstance(body, bytes):
             headers.append(("Content-Length", str(len(body))))
         reason = _REASONS.get(response.status, "")
-        must_close = event is None or _has_body(event)
+        must_close = event is None or self._protocol.their_state is not h11.DONE
         if must_close:
             headers.append(("Connection", "close"))
         head = h11.Response(status_code=response.status, headers=headers, reason=reason)
@@ -173,6 +192,10 @@ class HttpExchange:
     async def _write(self, data: Any) -> None:
         if data:
             await self._wire.write(data)
+
+
+def _method_of(event: h11.Request) -> str:
+    return event.method.decode("ascii")
 
 
 def _has_body(event: h11.Request) -> bool:

@@ -1,6 +1,6 @@
 """Finds the handler of an HTTP request by its path."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -8,22 +8,24 @@ from .http_error import HttpError
 from .request import HttpRequest
 from .response import HttpResponse
 
-__all__ = ["Handler", "Route", "Router"]
+__all__ = ["Handler", "Route", "Router", "only_served"]
 
 _MOST_REQUESTS = 32
+_READS = ("GET", "HEAD")
 Handler = Callable[[HttpRequest], HttpResponse | Awaitable[HttpResponse]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
-    """``is_public``: needs no token. ``is_for_probes``: answered also while the broker stops. ``most``: the number of
-    requests that may be under way."""
+    """``methods``: those that the handler answers. ``is_public``: needs no token. ``is_for_probes``: answered also
+    while the broker stops. ``most``: the number of requests that may be under way."""
 
     pattern: tuple[str, ...]
     handler: Handler
     is_public: bool
     is_for_probes: bool
     most: int
+    methods: tuple[str, ...] = _READS
 
     def params(self, segments: list[str]) -> dict[str, str] | None:
         """The named parts of a path; None when the path does not match."""
@@ -43,6 +45,8 @@ class Router:
 
     def __init__(self) -> None:
         self._routes: list[Route] = []
+        self.methods = frozenset(_READS)
+        """The methods that some route takes."""
 
     def get(
         self,
@@ -60,16 +64,35 @@ class Router:
         """
         self._routes.append(Route(tuple(pattern.split("/")), handler, is_public, is_for_probes, most))
 
+    def write(self, method: str, pattern: str, handler: Handler) -> None:
+        """``handler`` answers requests of ``method``, such as POST, which may have a body. The same rules as for `get`
+        apply."""
+        self._routes.append(Route(tuple(pattern.split("/")), handler, False, False, _MOST_REQUESTS, (method,)))
+        self.methods |= {method}
+
     def find(self, request: HttpRequest) -> tuple[Route, HttpRequest]:
-        """The route of a request, and the request with its ``params``. Raises HttpError 404, and 400 for a path that is
-        not UTF-8."""
+        """The route of a request, and the request with its ``params``. Raises HttpError 404, 405 for a method that the
+        path does not have, and 400 for a path that is not UTF-8."""
         segments = _segments(request.path)
+        methods: list[str] = []
         for route in self._routes:
             params = route.params(segments)
-            if params is not None and all(params.values()):
+            if params is None or not all(params.values()):
+                continue
+            if request.method in route.methods:
                 return route, request.with_params(params)
+            methods += route.methods
+        if methods:
+            raise only_served(methods)
         first = ", ".join("/".join(route.pattern) for route in self._routes if len(route.pattern) == 2)
         raise HttpError(404, f"no such path; there are {first}")
+
+
+def only_served(methods: Iterable[str]) -> HttpError:
+    """The refusal of a method that is not among ``methods``."""
+    names = sorted(set(methods))
+    text = f"only {' and '.join(names)} {'is' if len(names) == 1 else 'are'} served"
+    return HttpError(405, text, (("Allow", ", ".join(names)),))
 
 
 def _segments(path: str) -> list[str]:

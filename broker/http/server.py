@@ -193,7 +193,13 @@ class HttpServer:
             self._new_exchange = await self._run_in_pool(_load_exchange)
         answer = partial(self.answer, connection)
         connection.exchange = self._new_exchange(
-            connection, answer, self._encoder, self._wait_for_turn, self._count_refusal, self._loop.time
+            connection,
+            answer,
+            self._encoder,
+            self._wait_for_turn,
+            self._count_refusal,
+            self._loop.time,
+            lambda: self._router.methods,
         )
         await connection.exchange.serve()
 
