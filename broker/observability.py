@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..config.config import Config
-from ..config.http_listeners import HTTP_LISTENERS, http_listeners
+from ..config.http_listeners import HTTP_LISTENERS, TEST_KIT, http_listeners
 from ..config.listeners import Listener, is_encrypted
 from ..controller.metadata_plane import MetadataPlane
 from ..replication.partition.topic_traffic import BrokerTraffic
@@ -138,7 +138,7 @@ class Observability:
             config.int("pybroker.http.timeout.ms") / 1000,
             await self._tokens(run_in_pool),
         )
-        self._probes.use_workers(run_in_pool)
+        self._probes.use_workers(run_in_pool, has_test_kit=config.boolean(TEST_KIT))
         parts.add(server.close, server.kill)
         try:
             self.endpoints = tuple(await server.open(endpoints))

@@ -6,9 +6,10 @@ from .config import Config
 from .config_error import ConfigError
 from .listeners import Listener, is_encrypted, parse_listeners
 
-__all__ = ["HTTPS", "HTTP_LISTENERS", "check_http_listeners", "http_listeners", "is_loopback"]
+__all__ = ["HTTPS", "HTTP_LISTENERS", "TEST_KIT", "check_http_listeners", "http_listeners", "is_loopback"]
 
 HTTP_LISTENERS = "pybroker.http.listeners"
+TEST_KIT = "pybroker.test.kit"
 HTTPS = "HTTPS"
 _PROTOCOLS = {"HTTP": "PLAINTEXT", HTTPS: "SSL"}
 
@@ -40,6 +41,7 @@ def check_http_listeners(config: Config) -> None:
     TLS is enough, and so is a token, because each of them is a decision of the operator.
     """
     listeners = http_listeners(config)
+    _check_test_kit(config, listeners)
     if config.boolean("pybroker.http.insecure") or config.optional_string("pybroker.http.token.file") is not None:
         return
     for listener in listeners:
@@ -48,4 +50,16 @@ def check_http_listeners(config: Config) -> None:
                 f"{config.shown(HTTP_LISTENERS)}: every machine that reaches {listener} could read it; set "
                 "pybroker.http.token.file, use HTTPS://, listen on 127.0.0.1, or set pybroker.http.insecure=true to "
                 "allow that"
+            )
+
+
+def _check_test_kit(config: Config, listeners: tuple[Listener, ...]) -> None:
+    """TLS alone does not protect the test kit, because it lets every client in."""
+    if not config.boolean(TEST_KIT) or config.optional_string("pybroker.http.token.file") is not None:
+        return
+    for listener in listeners:
+        if not is_loopback(listener.host) and not config.boolean("pybroker.http.insecure"):
+            raise ConfigError(
+                f"{config.shown(TEST_KIT)}: every machine that reaches {listener} could break the broker; set "
+                "pybroker.http.token.file, listen on 127.0.0.1, or set pybroker.http.insecure=true to allow that"
             )

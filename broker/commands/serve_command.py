@@ -11,6 +11,7 @@ from ...base.command_parser import CommandParser, named_values
 from ...cli.output.standard_output import discard_output
 from ...cli.suggestions import did_you_mean
 from ...config.given import Given, Source
+from ...config.http_listeners import TEST_KIT
 from ...config.load import load_config
 from ...config.printed_config import printed_config
 from ...config.table import BROKER_SETTINGS
@@ -55,6 +56,8 @@ def serve_command(
     overrides: dict[str, str | Given] = {**environment_settings(), **named_values(arguments.override, "--override")}
     if arguments.config is None and not overrides.keys() & _DELIBERATE:
         overrides["listeners"] = Given(_LOCAL_LISTENER, Source.DEFAULT, "without a file of settings")
+    if arguments.test_kit:
+        overrides[TEST_KIT] = Given("true", Source.OVERRIDE, "--test-kit")
     if arguments.as_version is not None:
         overrides["pybroker.as.version"] = Given(arguments.as_version, Source.OVERRIDE, "--as-version")
     config = load_config(arguments.config or "", overrides, place="--override")
@@ -108,6 +111,9 @@ def _parser(commands: Mapping[str, str]) -> CommandParser:
         metavar="FORMAT",
         type=_format,
         help=f"{', '.join(LOG_FORMATS)}; default: PYBROKER_LOG_FORMAT, else text",
+    )
+    parser.add_argument(
+        "--test-kit", action="store_true", help="for tests only: let HTTP clients set faults under /v1/test"
     )
     parser.add_argument("--version", action=_Version, help="print the version, then exit")
     parser.add_argument("unexpected", nargs="*", help=argparse.SUPPRESS)

@@ -32,11 +32,11 @@ class Probes:
         router.get("/safe-to-stop", self.safe_to_stop)
         self._router = router
 
-    def use_workers(self, run_in_pool: RunInPool) -> None:
-        """From now on ``/buildinfo`` is answered, too."""
+    def use_workers(self, run_in_pool: RunInPool, *, has_test_kit: bool) -> None:
+        """From now on ``/buildinfo`` is answered, too. ``has_test_kit``: whether it says so."""
 
         async def buildinfo(_request: HttpRequest) -> HttpResponse:
-            return HttpResponse.json(await run_in_pool(read_build_info))
+            return HttpResponse.json({**await run_in_pool(read_build_info), "test_kit": has_test_kit})
 
         self._router.get("/buildinfo", buildinfo)
 

@@ -18,16 +18,17 @@ from typing import Any
 
 from ...config.config import Config
 from ...config.config_error import ConfigError
-from ...config.http_listeners import HTTP_LISTENERS
+from ...config.http_listeners import HTTP_LISTENERS, TEST_KIT
 from ...config.load import with_overrides
 from ...config.notices import notices
-from ...storage.files.files import Files, allowed_log_files
 from ..clock.clocks import BlockingClock, TestClock
 from ..environment import Environment
 from ..faults.faults import Faults
 from ..metadata.address import local_address
 from ..network.settings import Endpoint
 from ..server import BrokerServer
+from ..test_kit.blocking_acts import BlockingActs
+from ..test_kit.kit import Kit
 from .loop_thread import LoopOverError, LoopThread
 from .settings_from_mapping import SettingsMapping, config_from_mapping
 from .throwaway_certificates import ThrowawayCertificates, check_library, store_settings
@@ -86,8 +87,11 @@ class Broker:
         self._thread: LoopThread | None = None
         self.clock = TestClock() if clock is None else clock
         """Moves the broker's time; a restart does not move it back."""
-        self.faults = Faults()
+        self._kit = kit = Kit(self.clock)
+        self.faults = kit.faults
         """Faults for tests of clients; they stay over a restart. May be set on any thread."""
+        self.acts = kit.acts
+        """What a test makes the broker do at once, such as to fence a producer."""
         self.failure: Exception | None = None
         """The error after which the broker could not go on and was killed; or None."""
 
@@ -154,10 +158,11 @@ class Broker:
         made = self._make_directories()
         self._loop = asyncio.get_running_loop()
         self.failure = None
-        files = Files(allowed_log_files())
-        environment = Environment(files=files, scram_users=self._users, test_clock=self.clock)
+        environment = Environment(files=self._kit.new_files(), scram_users=self._users, test_clock=self.clock)
         self._server = server = BrokerServer(self.config, environment)
-        server.listeners_made = self.faults.attach
+        server.listeners_made = self._kit.attach
+        if server.config.boolean(TEST_KIT):
+            self._kit.serve(server.observability.router)
         try:
             await server.start()
         except BaseException:
@@ -178,7 +183,7 @@ class Broker:
         """
         server = self._server
         if server is not None:
-            self.faults.detach()
+            self._kit.detach()
             try:
                 await server.stop()
             finally:
@@ -346,6 +351,11 @@ class BlockingBroker:
     def faults(self) -> Faults:
         """Faults for tests of clients; they stay over a restart."""
         return self._broker.faults
+
+    @property
+    def acts(self) -> BlockingActs:
+        """What a test makes the broker do at once, such as to fence a producer."""
+        return BlockingActs(self._broker.acts, self._thread.call)
 
     @property
     def failure(self) -> Exception | None:

@@ -12,6 +12,7 @@ from functools import partial
 from ...base.event_marks import marked
 from ...config.config import Config
 from ...config.given import Source
+from ...config.http_listeners import TEST_KIT
 from ...storage.files.files import raise_descriptor_limit
 from ..environment import Environment
 from ..server import BrokerServer
@@ -47,7 +48,7 @@ def run(config: Config, announce: Callable[[int], str] | None = None) -> int:
 
 async def serve_until_stopped(config: Config, announce: Callable[[int], str] | None = None) -> int:
     signals = StopSignals(asyncio.get_running_loop())
-    broker = BrokerServer(config, Environment(opens_default_http=True))
+    broker = _broker_with_test_kit(config) if config.boolean(TEST_KIT) else _broker(config)
     broker.failed.add_done_callback(lambda _failed: signals.told.set())
     hang_up = partial(signals.hear, signal.SIGHUP) if config.file is None else broker.reload_settings
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
@@ -64,6 +65,7 @@ async def serve_until_stopped(config: Config, announce: Callable[[int], str] | N
         data=config.log_dirs,
         console=None if console is None else console.url,
         is_first_try=config.file is None,
+        has_test_kit=config.boolean(TEST_KIT),
         is_local=config.is_given("listeners") and config.source("listeners") is Source.DEFAULT,
     )
     logger.info("%s", line)
@@ -75,3 +77,18 @@ async def serve_until_stopped(config: Config, announce: Callable[[int], str] | N
     await broker.stop()
     logger.info("stopped")
     return 1 if broker.failed.done() else 0
+
+
+def _broker(config: Config) -> BrokerServer:
+    return BrokerServer(config, Environment(opens_default_http=True))
+
+
+def _broker_with_test_kit(config: Config) -> BrokerServer:
+    from ..clock.clocks import TestClock  # only tests need it
+    from ..test_kit.kit import Kit
+
+    kit = Kit(TestClock())
+    broker = BrokerServer(config, Environment(opens_default_http=True, files=kit.new_files(), test_clock=kit.clock))
+    broker.listeners_made = kit.attach
+    kit.serve(broker.observability.router)
+    return broker

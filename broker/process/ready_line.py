@@ -17,6 +17,7 @@ def ready_line(
     data: Sequence[str] = (),
     console: str | None = None,
     is_first_try: bool = False,
+    has_test_kit: bool = False,
     is_local: bool = False,
 ) -> str:
     """The line.
@@ -26,6 +27,7 @@ def ready_line(
         data: the log directories.
         console: the address of the web console.
         is_first_try: whether to name a command to try.
+        has_test_kit: whether to say that HTTP clients may break the broker.
         is_local: whether to say that only this machine reaches the broker, and how to open it.
     """
     line = "pybroker is ready: listening on " + ", ".join(map(_shown, (*endpoints, *http)))
@@ -33,6 +35,8 @@ def ready_line(
         line += f"; data in {', '.join(map(os.path.abspath, data))}"
     if console is not None:
         line += f"; console at {console}"
+    if has_test_kit:
+        line += "; FOR TESTS ONLY (--test-kit): HTTP clients may set faults under /v1/test"
     if is_local:
         line += "; only this machine reaches it, until you add --override listeners=PLAINTEXT://:9092"
     return f"{line}; try: {_first_command(endpoints[0])}" if is_first_try else line

@@ -129,6 +129,11 @@ class Dispatcher:
             return self._throttling.measured(request, self._handle)
         return self._handle(request)
 
+    @property
+    def handlers(self) -> Mapping[ApiKey, Handler]:
+        """The table of all APIs that are served."""
+        return self._handlers
+
     def routes(self) -> list[Route]:
         """Each version of each API that clients have requested."""
         return list(self._routes.values())

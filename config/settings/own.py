@@ -88,6 +88,16 @@ SETTINGS = (
         "response.",
     ),
     Setting(
+        "pybroker.test.kit",
+        BOOLEAN,
+        "false",
+        None,
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "For tests only: let HTTP clients set faults and cause trouble under /v1/test.",
+    ),
+    Setting(
         "pybroker.console",
         STRING,
         "",

@@ -239,12 +239,18 @@ class Files:
 
     def _drop_all_refs(self, error: OSError) -> None:
         with self._lock:
-            refs = list(self._open_refs.values())
-            self._open_refs.clear()
+            count = len(self._open_refs)
             self._shortages += 1
             is_repeated = self._shortages & (self._shortages - 1)  # false for the 1st, 2nd, 4th, 8th … time
         if not is_repeated:
-            logger.warning("%s (ulimit -n): closing %d log files to go on", error.strerror, len(refs))
+            logger.warning("%s (ulimit -n): closing %d log files to go on", error.strerror, count)
+        self.drop_descriptors()
+
+    def drop_descriptors(self) -> None:
+        """Drop the descriptors of all FileRefs; their next use opens the files anew."""
+        with self._lock:
+            refs = list(self._open_refs.values())
+            self._open_refs.clear()
         for ref in refs:
             ref.drop()
 

@@ -38,6 +38,7 @@ THROUGH = {
     "metadata.store.path": "metadata_store_path",
     "pybroker.sasl.jaas.file": "mechanisms_of_listener",
     "pybroker.sasl.plain.without.tls": "mechanisms_of_listener",
+    "pybroker.test.kit": "TEST_KIT",
     "sasl.enabled.mechanisms": "mechanisms_of_listener",
     "sasl.jaas.config": "mechanisms_of_listener",
     "sasl.oauthbearer.jwks.endpoint.refresh.ms": '"refresh"',

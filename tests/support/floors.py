@@ -70,6 +70,7 @@ FLOORS = {
         "schedules.py",
         "clocked_broker.py",
         "server.py",
+        "test_kit",
         "process",
         "library",
         "commands",

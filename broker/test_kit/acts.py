@@ -1,0 +1,219 @@
+"""Acts: what a test makes a broker do or suffer at once. Each returns when it is done."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ...base.coordinator_partition import partition_for_key
+from ...base.kafka_names import CONSUMER_OFFSETS_TOPIC
+from ...protocol.apis import ApiKey
+from ...protocol.messages import (
+    add_partitions_to_txn,
+    alter_partition_reassignments,
+    elect_leaders,
+    find_coordinator,
+    init_producer_id,
+    metadata,
+    produce,
+)
+from ...protocol.records.builder import build_batch
+from ...protocol.records.walk import Record
+from ..clock.clocks import TestClock
+from .act_error import ActError
+from .disk import Disk
+from .own_requests import OwnRequests
+
+__all__ = ["Acts"]
+
+_TIMEOUT_MS = 10_000
+_TRANSACTION_TIMEOUT_MS = 60_000
+_TRANSACTION = 1
+_GROUP = 0
+_VALUE = b"left open by a test"
+
+
+class Acts:
+    """Acts of one running broker. ``own``: its requests to itself. They raise ActError when the broker cannot do what
+    they ask, and ValueError for words without a meaning."""
+
+    def __init__(self, own: Callable[[], OwnRequests], clock: TestClock, disk: Disk) -> None:
+        self._own = own
+        self._clock = clock
+        self.disk = disk
+
+    # -- logs
+
+    async def apply_retention(self) -> None:
+        """Run a round of retention now, and of all other upkeep by age."""
+        await self._clock.advance()
+
+    async def compact(self) -> None:
+        """Compact now all logs that are due: closed segments, by ``min.cleanable.dirty.ratio``."""
+        await self._clock.advance()
+
+    async def expire_offsets(self) -> None:
+        """Remove now the committed offsets whose retention time is over."""
+        await self._clock.advance()
+
+    # -- transactions
+
+    async def fence(self, transactional_id: str) -> dict[str, int]:
+        """Begin a new epoch of the producer with the id, as another producer with it does. Its open transaction is
+        aborted."""
+        await self._find_coordinator(transactional_id, _TRANSACTION)
+        request = init_producer_id.InitProducerIdRequest(
+            transactional_id=transactional_id, transaction_timeout_ms=_TRANSACTION_TIMEOUT_MS
+        )
+        done = await self._own().ask_until_done(ApiKey.INIT_PRODUCER_ID, 4, request, _at_the_top)
+        return {"producer_id": done.producer_id, "producer_epoch": done.producer_epoch}
+
+    async def leave_open(self, transactional_id: str, topic: str, partition: int = 0) -> dict[str, int]:
+        """Write one record in a transaction that nobody ends, so that readers of committed records wait behind it."""
+        producer = await self.fence(transactional_id)
+        topics = [add_partitions_to_txn.AddPartitionsToTxnTopic(name=topic, partitions=[partition])]
+        adding = add_partitions_to_txn.AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=transactional_id,
+            v3_and_below_producer_id=producer["producer_id"],
+            v3_and_below_producer_epoch=producer["producer_epoch"],
+            v3_and_below_topics=topics,
+        )
+        await self._own().ask_until_done(
+            ApiKey.ADD_PARTITIONS_TO_TXN,
+            3,
+            adding,
+            lambda response: (
+                response.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code,
+                None,
+            ),
+        )
+        records = build_batch(
+            [Record(0, self._clock.clock_ms(), None, _VALUE)],
+            producer_id=producer["producer_id"],
+            producer_epoch=producer["producer_epoch"],
+            base_sequence=0,
+            is_transactional=True,
+        )
+        data = [produce.PartitionProduceData(index=partition, records=memoryview(bytearray(records)))]
+        writing = produce.ProduceRequest(
+            transactional_id=transactional_id,
+            acks=-1,
+            timeout_ms=_TIMEOUT_MS,
+            topic_data=[produce.TopicProduceData(name=topic, partition_data=data)],
+        )
+        done = await self._own().ask_until_done(ApiKey.PRODUCE, 7, writing, _of_the_partition)
+        return {**producer, "offset": done.responses[0].partition_responses[0].base_offset}
+
+    # -- leaders
+
+    async def move_leader(self, topic: str, partition: int, to: int) -> None:
+        """Make broker ``to`` the preferred leader of a partition, and elect it. Only the controller can do it."""
+        replicas = await self._replicas(topic, partition)
+        if to not in replicas:
+            raise ValueError(f"broker {to} has no replica of {topic}-{partition}; brokers {replicas} have one")
+        ordered = [to, *(each for each in replicas if each != to)]
+        if ordered != replicas:
+            await self._reorder(topic, partition, ordered)
+        partitions = [elect_leaders.TopicPartitions(topic=topic, partitions=[partition])]
+        await self._own().ask(
+            ApiKey.ELECT_LEADERS,
+            2,
+            elect_leaders.ElectLeadersRequest(topic_partitions=partitions, timeout_ms=_TIMEOUT_MS),
+        )
+
+        async def is_leader() -> bool:
+            return bool((await self._state(topic, partition)).leader_id == to)
+
+        await self._own().until(is_leader, f"the election of broker {to} for {topic}-{partition}")
+
+    async def move_coordinator(self, group: str, to: int | None = None) -> int:
+        """Move the coordinator of a group to broker ``to``, or to any other broker; returns its id."""
+        await self._find_coordinator(group, _GROUP)
+        topic = await self._topic(CONSUMER_OFFSETS_TOPIC)
+        partition = partition_for_key(group, len(topic.partitions))
+        if to is None:
+            state = await self._state(CONSUMER_OFFSETS_TOPIC, partition)
+            others = [each for each in state.replica_nodes if each != state.leader_id]
+            if not others:
+                raise ActError(f"no other broker has a replica of {CONSUMER_OFFSETS_TOPIC}-{partition}")
+            to = others[0]
+        await self.move_leader(CONSUMER_OFFSETS_TOPIC, partition, to)
+        return to
+
+    async def _reorder(self, topic: str, partition: int, replicas: list[int]) -> None:
+        moved = [alter_partition_reassignments.ReassignablePartition(partition_index=partition, replicas=replicas)]
+        topics = [alter_partition_reassignments.ReassignableTopic(name=topic, partitions=moved)]
+        await self._own().ask_until_done(
+            ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+            0,
+            alter_partition_reassignments.AlterPartitionReassignmentsRequest(timeout_ms=_TIMEOUT_MS, topics=topics),
+            lambda response: (
+                response.error_code or response.responses[0].partitions[0].error_code,
+                response.error_message,
+            ),
+        )
+
+        async def is_ordered() -> bool:
+            return await self._replicas(topic, partition) == replicas
+
+        await self._own().until(is_ordered, f"the new order of replicas of {topic}-{partition}")
+
+    async def _find_coordinator(self, key: str, key_type: int) -> None:
+        """Wait until the coordinator is known, which makes its topic when it is missing."""
+        request = find_coordinator.FindCoordinatorRequest(key=key, key_type=key_type)
+        await self._own().ask_until_done(ApiKey.FIND_COORDINATOR, 2, request, _at_the_top)
+
+    async def _topic(self, topic: str) -> Any:
+        asked = metadata.MetadataRequest(
+            topics=[metadata.MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
+        )
+        response = await self._own().ask_until_done(
+            ApiKey.METADATA, 9, asked, lambda response: (response.topics[0].error_code, topic)
+        )
+        return response.topics[0]
+
+    async def _state(self, topic: str, partition: int) -> Any:
+        for each in (await self._topic(topic)).partitions:
+            if each.partition_index == partition:
+                return each
+        raise ValueError(f"topic {topic!r} has no partition {partition}")
+
+    async def _replicas(self, topic: str, partition: int) -> list[int]:
+        return list((await self._state(topic, partition)).replica_nodes)
+
+    # -- clock
+
+    async def advance(
+        self, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0, ms: float = 0
+    ) -> None:
+        """Move the wall clock, as `TestClock.advance`."""
+        await self._clock.advance(days=days, hours=hours, minutes=minutes, seconds=seconds, ms=ms)
+
+    async def advance_timers(self, seconds: float = 0, minutes: float = 0, ms: float = 0) -> None:
+        """Move the timers, as `TestClock.advance_timers`."""
+        await self._clock.advance_timers(seconds, minutes=minutes, ms=ms)
+
+    # -- disk
+
+    async def disk_full(self) -> None:
+        """As `Disk.full`."""
+        self.disk.full()
+
+    async def disk_fail(self) -> None:
+        """As `Disk.fail`."""
+        self.disk.fail()
+
+    async def disk_slow(self, ms: int) -> None:
+        """As `Disk.slow`."""
+        self.disk.slow(ms)
+
+    async def disk_heal(self) -> None:
+        """As `Disk.heal`."""
+        self.disk.heal()
+
+
+def _at_the_top(response: Any) -> tuple[int, str | None]:
+    return response.error_code, getattr(response, "error_message", None)
+
+
+def _of_the_partition(response: Any) -> tuple[int, str | None]:
+    done = response.responses[0].partition_responses[0]
+    return done.error_code, done.error_message

@@ -1,0 +1,101 @@
+"""Faults as JSON: the words of `Faults`, for HTTP.
+
+{"api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER", "topic": "orders", "times": 3}
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from ...protocol.apis import API_SPECS
+from ..faults.effects import Break, Corrupt, Delay, Fail, Hang, RefuseConnections, Throttle, Way
+from ..faults.fault import Fault
+from ..faults.faults import Faults
+from ..faults.target import EVERY_API, Where
+
+__all__ = ["fault_view", "set_fault"]
+
+Setter = Callable[[Faults, str, Any, Where], Fault]
+
+
+def _flag(setter: Callable[[Faults, str, Where], Fault], name: str) -> Setter:
+    """For a word without a value, which is true."""
+
+    def set_if_true(faults: Faults, api: str, value: Any, where: Where) -> Fault:
+        if value is not True:
+            raise ValueError(f"{name} is true, not {value!r}")
+        return setter(faults, api, where)
+
+    return set_if_true
+
+
+_SETTERS: Mapping[str, Setter] = {
+    "error": lambda faults, api, code, where: faults.error(api, code, **where),
+    "throttle": lambda faults, api, ms, where: faults.throttle(api, ms, **where),
+    "cut_after": lambda faults, api, size_bytes, where: faults.cut_after(api, size_bytes, **where),
+    "drop_request": _flag(lambda faults, api, where: faults.drop_request(api, **where), "drop_request"),
+    "drop_response": _flag(lambda faults, api, where: faults.drop_response(api, **where), "drop_response"),
+    "reset": _flag(lambda faults, api, where: faults.reset(api, **where), "reset"),
+    "hang": _flag(lambda faults, api, where: faults.hang(api, **where), "hang"),
+    "corrupt": _flag(lambda faults, _api, where: faults.corrupt(**where), "corrupt"),
+}
+_DELAY, _JITTER, _REFUSE, _API, _CORRUPT = "delay", "jitter_ms", "refuse_connections", "api", "corrupt"
+_WORDS = (*_SETTERS, _DELAY, _REFUSE)
+
+
+def set_fault(faults: Faults, body: Mapping[str, Any]) -> Fault:
+    """Set the fault that ``body`` describes. Raises ValueError with a plain line."""
+    words = dict(body)
+    named = [word for word in _WORDS if word in words]
+    if len(named) != 1:
+        raise ValueError(f"a fault has exactly one of {', '.join(_WORDS)}")
+    (word,) = named
+    value = words.pop(word)
+    if word == _REFUSE:
+        return _refuse(faults, value, words)
+    api = words.pop(_API, "Fetch" if word == _CORRUPT else None)
+    if api is None:
+        raise ValueError("a fault needs an api, such as 'Fetch'")
+    if word == _CORRUPT and api != "Fetch":
+        raise ValueError("corrupt is for the api 'Fetch'")
+    if word == _DELAY:
+        jitter_ms = words.pop(_JITTER, 0)
+        return faults.delay(api, value, jitter_ms, **cast("Where", words))
+    return _SETTERS[word](faults, api, value, cast("Where", words))
+
+
+def _refuse(faults: Faults, value: Any, words: dict[str, Any]) -> Fault:
+    if value is not True:
+        raise ValueError(f"{_REFUSE} is true, not {value!r}")
+    others = words.keys() - {"times", "after"}
+    if others:
+        raise ValueError(f"{_REFUSE} has no {', '.join(sorted(others))}; there are times, after")
+    return faults.refuse_connections(times=words.get("times"), after=words.get("after", 0))
+
+
+def fault_view(fault: Fault) -> dict[str, Any]:
+    """The words of a fault, with its id and how often it has fired."""
+    target = fault.target
+    view: dict[str, Any] = {"id": fault.id, "api": EVERY_API if target.api is None else API_SPECS[target.api].name}
+    view |= _effect_view(fault)
+    for name in ("topic", "partition", "group", "transactional_id", "client"):
+        if getattr(target, name) is not None:
+            view[name] = getattr(target, name)
+    return {**view, "times": fault.times, "after": fault.after, "fired": fault.fired, "is_active": fault.is_active}
+
+
+def _effect_view(fault: Fault) -> dict[str, Any]:
+    match fault.effect:
+        case Fail(code):
+            return {"error": code.name}
+        case Delay(ms, jitter_ms):
+            return {_DELAY: ms, _JITTER: jitter_ms}
+        case Throttle(ms):
+            return {"throttle": ms}
+        case Break() as effect:
+            return {effect.way.value: effect.after_bytes if effect.way is Way.WITHIN else True}
+        case Hang():
+            return {"hang": True}
+        case Corrupt():
+            return {_CORRUPT: True}
+        case RefuseConnections():
+            return {_REFUSE: True}

@@ -1,0 +1,62 @@
+"""The test kit of one broker: its faults, its acts and its disk. They stay over restarts of the broker."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from ...storage.files.files import Files, allowed_log_files
+from ..clock.clocks import TestClock
+from ..faults.faults import Faults
+from ..http.router import Router
+from ..network.listener import Listeners
+from ..requests.dispatch import Dispatcher
+from .act_error import ActError
+from .acts import Acts
+from .disk import Disk, TroubledFiles
+from .own_requests import OwnRequests
+
+__all__ = ["Kit"]
+
+
+class Kit:
+    """``clock``: that of the broker."""
+
+    def __init__(self, clock: TestClock) -> None:
+        self.clock = clock
+        self.faults = Faults()
+        self.disk = Disk()
+        self.acts = Acts(self._requests, clock, self.disk)
+        self._listeners: Listeners | None = None
+        self._dispatcher: Dispatcher | None = None
+
+    def new_files(self) -> Files:
+        """The file system for the next start of the broker."""
+        return TroubledFiles(allowed_log_files(), self.disk)
+
+    def attach(self, listeners: Listeners, topic_name: Callable[[UUID], str | None]) -> None:
+        """The broker starts. See `ListenersMade`."""
+        dispatcher = listeners.handler
+        assert isinstance(dispatcher, Dispatcher)
+        self._listeners, self._dispatcher = listeners, dispatcher
+        self.faults.attach(listeners, topic_name)
+
+    def detach(self) -> None:
+        """The broker ends."""
+        self._listeners = self._dispatcher = None
+        self.faults.detach()
+
+    def serve(self, router: Router) -> None:
+        """Add the paths under /v1/test to the HTTP endpoint of the broker."""
+        from .routes import add_routes  # not needed without HTTP
+
+        add_routes(router, self)
+
+    def reset(self) -> None:
+        """Remove all faults, and end the trouble of the disk. Clocks cannot go back."""
+        self.faults.clear()
+        self.disk.heal()
+
+    def _requests(self) -> OwnRequests:
+        if self._listeners is None or self._dispatcher is None:
+            raise ActError("the broker does not run")
+        listener_name = next(iter(self._listeners.counters))
+        return OwnRequests(self._dispatcher.handlers, listener_name, self.clock.clock_ms)

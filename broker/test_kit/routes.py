@@ -1,0 +1,195 @@
+"""The paths of the test kit under /v1/test, on the HTTP endpoint of a broker.
+
+POST /v1/test/faults              set a fault (`fault_words.py`); the answer has its id
+GET, DELETE /v1/test/faults       all faults
+GET, DELETE /v1/test/faults/ID    one fault; with ``?fired=2`` GET waits until it has fired so often
+POST /v1/test/acts/NAME           an act (`acts.py`), with its arguments as JSON
+POST /v1/test/reset               remove all faults, and end the trouble of the disk
+"""
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from ..faults.fault import Fault
+from ..http.http_error import HttpError
+from ..http.request import HttpRequest
+from ..http.response import HttpResponse
+from ..http.router import Router
+from .act_error import ActError
+from .fault_words import fault_view, set_fault
+from .kit import Kit
+
+__all__ = ["ACTS", "add_routes"]
+
+ACTS = (
+    "advance",
+    "advance_timers",
+    "apply_retention",
+    "compact",
+    "disk_fail",
+    "disk_full",
+    "disk_heal",
+    "disk_slow",
+    "expire_offsets",
+    "fence",
+    "leave_open",
+    "move_coordinator",
+    "move_leader",
+)
+_DEFAULT_WAIT_MS = 10_000
+_MAX_WAIT_MS = 60_000
+_CREATED = 201
+_MAX_NUMBER = 1_000_000_000
+
+_TYPES: Mapping[Any, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float)}
+_TYPE_NAMES = {str: "a text", int: "a whole number", float: "a number"}
+
+
+def add_routes(router: Router, kit: Kit) -> None:
+    """Add the paths of the test kit. The kit must belong to the broker of the router."""
+    paths = _Paths(kit)
+    router.get("/v1/test/faults", paths.list_faults)
+    router.write("POST", "/v1/test/faults", paths.set_fault)
+    router.write("DELETE", "/v1/test/faults", paths.remove_all)
+    router.get("/v1/test/faults/{id}", paths.show_fault)
+    router.write("DELETE", "/v1/test/faults/{id}", paths.remove_fault)
+    router.write("POST", "/v1/test/acts/{name}", paths.act)
+    router.write("POST", "/v1/test/reset", paths.reset)
+
+
+class _Paths:
+    """The handlers. Each refuses with one plain line."""
+
+    def __init__(self, kit: Kit) -> None:
+        self._kit = kit
+
+    def list_faults(self, request: HttpRequest) -> HttpResponse:
+        _check_query(request)
+        return HttpResponse.json({"faults": [fault_view(fault) for fault in self._kit.faults.all()]})
+
+    def set_fault(self, request: HttpRequest) -> HttpResponse:
+        body = _body_of(request)
+        try:
+            fault = set_fault(self._kit.faults, body)
+        except ValueError as error:
+            raise HttpError(400, str(error)) from error
+        return HttpResponse.json(fault_view(fault), _CREATED)
+
+    def remove_all(self, request: HttpRequest) -> HttpResponse:
+        _check_writer(request)
+        removed = len(self._kit.faults.all())
+        self._kit.faults.clear()
+        return HttpResponse.json({"removed": removed})
+
+    async def show_fault(self, request: HttpRequest) -> HttpResponse:
+        _check_query(request, "fired", "timeout_ms")
+        fault = self._fault(request)
+        if "fired" in request.query:
+            count = _number(request, "fired", 1, 1_000_000_000)
+            wait_s = _number(request, "timeout_ms", _DEFAULT_WAIT_MS, _MAX_WAIT_MS) / 1000
+            try:
+                await asyncio.wait_for(fault.until_fired(count), wait_s)
+            except TimeoutError:
+                raise HttpError(503, f"the fault has fired {fault.fired} times in {wait_s:g} s, not {count}") from None
+        return HttpResponse.json(fault_view(fault))
+
+    def remove_fault(self, request: HttpRequest) -> HttpResponse:
+        _check_writer(request)
+        fault = self._fault(request)
+        fault.remove()
+        return HttpResponse.json(fault_view(fault))
+
+    async def act(self, request: HttpRequest) -> HttpResponse:
+        name = request.params["name"]
+        if name not in ACTS:
+            raise HttpError(404, f"there is no such act; there are {', '.join(ACTS)}")
+        body = _body_of(request)
+        method: Callable[..., Coroutine[Any, Any, Any]] = getattr(self._kit.acts, name)
+        try:
+            done = await method(**_arguments(method, body))
+        except (ActError, TimeoutError) as error:
+            raise HttpError(503, str(error)) from error
+        except ValueError as error:
+            raise HttpError(400, str(error)) from error
+        return HttpResponse.json({"act": name, "result": done})
+
+    def reset(self, request: HttpRequest) -> HttpResponse:
+        if _body_of(request):
+            raise HttpError(400, "reset takes nothing")
+        self._kit.reset()
+        return HttpResponse.json({"reset": True})
+
+    def _fault(self, request: HttpRequest) -> Fault:
+        given = request.params["id"]
+        for fault in self._kit.faults.all():
+            if str(fault.id) == given:
+                return fault
+        raise HttpError(404, "there is no such fault")
+
+
+def _check_writer(request: HttpRequest) -> None:
+    """Raises HttpError for a request that a web page sent: its reader did not choose to send it."""
+    if "origin" in request.headers:
+        raise HttpError(400, "requests of web pages are refused")
+
+
+def _check_query(request: HttpRequest, *known: str) -> None:
+    unknown = request.query.keys() - set(known)
+    if unknown:
+        raise HttpError(400, f"there is no parameter {', '.join(sorted(unknown))}")
+
+
+def _body_of(request: HttpRequest) -> Mapping[str, Any]:
+    """The JSON object of a request; empty without a body."""
+    _check_writer(request)
+    _check_query(request)
+    if not request.body:
+        return {}
+    try:
+        body = json.loads(request.body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise HttpError(400, "the body is not JSON") from error
+    if not isinstance(body, dict):
+        raise HttpError(400, "the body is not a JSON object")
+    return body
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _arguments(method: Callable[..., Any], body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The body, checked against the parameters of an act. Raises ValueError."""
+    parameters = inspect.signature(method, eval_str=True).parameters
+    unknown = body.keys() - parameters.keys()
+    if unknown:
+        names = ", ".join(parameters) or "none"
+        raise ValueError(f"there is no {', '.join(sorted(unknown))}; the arguments are: {names}")
+    for name, parameter in parameters.items():
+        if name not in body:
+            if parameter.default is parameter.empty:
+                raise ValueError(f"{name} is missing")
+            continue
+        kind = next(each for each in _TYPES if each in (parameter.annotation, *_options(parameter.annotation)))
+        value = body[name]
+        if isinstance(value, bool) or not isinstance(value, _TYPES[kind]):
+            raise ValueError(f"{name} is {_TYPE_NAMES[kind]}, not {value!r:.100}")
+        if isinstance(value, int | float) and abs(value) > _MAX_NUMBER:
+            raise ValueError(f"{name} is too large")
+    return body
+
+
+def _options(annotation: Any) -> tuple[Any, ...]:
+    return getattr(annotation, "__args__", ())
+
+
+def _number(request: HttpRequest, name: str, default: int, most: int) -> int:
+    text = request.query.get(name)
+    if text is None:
+        return default
+    if not text.isdecimal() or not 1 <= int(text[:20]) <= most:
+        raise HttpError(400, f"{name} is a whole number from 1 to {most}")
+    return int(text)

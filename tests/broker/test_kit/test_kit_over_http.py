@@ -1,0 +1,180 @@
+"""The test kit over HTTP: faults and acts in JSON, and refusals with one plain line."""
+
+import json
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pybroker import Broker
+from pybroker.broker.faults.faults import Faults
+from pybroker.broker.library.broker import BlockingBroker
+from pybroker.broker.test_kit.fault_words import fault_view, set_fault
+from pybroker.config.config_error import ConfigError
+from pybroker.config.load import load_config
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.api_versions import ApiVersionsRequest
+from support.clients.wire_client import WireClient
+
+HTTP = {"pybroker.http.listeners": "HTTP://127.0.0.1:0"}
+KIT = {**HTTP, "pybroker.test.kit": "true", "transaction.state.log.num.partitions": "1"}
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[BlockingBroker]:
+    with Broker(KIT) as broker:
+        yield broker
+
+
+@pytest.fixture(autouse=True)
+def no_fault_is_left(broker: BlockingBroker) -> Iterator[None]:
+    yield
+    broker.faults.clear()
+
+
+def ask(
+    broker: BlockingBroker, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
+) -> tuple[int, Any]:
+    data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"{broker.http_url}{path}", data, headers or {}, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def code_of_api_versions(broker: BlockingBroker) -> int:
+    with WireClient(broker.bootstrap_servers, 20) as client:
+        return int(client.ask(ApiVersionsRequest(), 0).error_code)
+
+
+def test_fault_is_set_seen_waited_for_and_removed(broker: BlockingBroker) -> None:
+    words = {"api": "ApiVersions", "error": "NOT_CONTROLLER", "times": 3}
+    status, fault = ask(broker, "POST", "/v1/test/faults", words)
+    assert status == 201
+    assert fault.items() >= words.items()
+    path = f"/v1/test/faults/{fault['id']}"
+    assert code_of_api_versions(broker) == ErrorCode.NOT_CONTROLLER
+    assert ask(broker, "GET", f"{path}?fired=1") == (200, {**fault, "fired": 1})
+    assert ask(broker, "GET", "/v1/test/faults") == (200, {"faults": [{**fault, "fired": 1}]})
+    assert ask(broker, "GET", f"{path}?fired=2&timeout_ms=1")[0] == 503
+    assert ask(broker, "DELETE", path)[0] == 200
+    assert code_of_api_versions(broker) == 0
+    assert ask(broker, "GET", path) == (404, {"error": "there is no such fault"})
+
+
+@pytest.mark.parametrize("path", ["/v1/test/reset", "/v1/test/faults"])
+def test_all_faults_are_removed_at_once(broker: BlockingBroker, path: str) -> None:
+    for _ in range(3):
+        ask(broker, "POST", "/v1/test/faults", {"api": "*", "hang": True})
+    assert ask(broker, "POST" if path.endswith("reset") else "DELETE", path)[0] == 200
+    assert broker.faults.all() == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER", "topic": "t", "partition": 1, "client": "a*"},
+        {"api": "*", "delay": 5, "jitter_ms": 2},
+        {"api": "Heartbeat", "hang": True, "group": "g"},
+        {"api": "Produce", "drop_request": True, "times": 1, "after": 2},
+        {"api": "Produce", "drop_response": True},
+        {"api": "Produce", "reset": True},
+        {"api": "Produce", "cut_after": 10, "transactional_id": "t"},
+        {"api": "Fetch", "corrupt": True},
+        {"api": "Fetch", "throttle": 10},
+        {"api": "*", "refuse_connections": True},
+    ],
+)
+def test_words_of_a_fault_are_those_that_set_it(words: dict[str, Any]) -> None:
+    asked = {name: value for name, value in words.items() if "refuse_connections" not in words or name != "api"}
+    assert fault_view(set_fault(Faults(), asked)).items() >= words.items()
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ({"api": "Fetch"}, "a fault has exactly one of error, "),
+        ({"api": "Fetch", "hang": True, "reset": True}, "a fault has exactly one of error, "),
+        ({"api": "Fetch", "hang": 1}, "hang is true, not 1"),
+        ({"error": "NOT_CONTROLLER"}, "a fault needs an api"),
+        ({"api": 3, "hang": True}, "api is a name"),
+        ({"api": "Fetch", "error": None}, "an error code is a name"),
+        ({"api": "Fetch", "delay": "long"}, "ms is a whole number"),
+        ({"api": "Fetch", "hang": True, "tpic": "t"}, "there is no tpic; there are topic"),
+        ({"api": "Produce", "corrupt": True}, "corrupt is for the api 'Fetch'"),
+        ({"refuse_connections": True, "topic": "t"}, "refuse_connections has no topic"),
+    ],
+)
+def test_words_without_a_meaning_are_refused(broker: BlockingBroker, words: dict[str, Any], line: str) -> None:
+    status, answer = ask(broker, "POST", "/v1/test/faults", words)
+    assert status == 400
+    assert answer["error"].startswith(line)
+    assert broker.faults.all() == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "expected"),
+    [
+        ("POST", "/v1/test/faults", b"[" * 60_000, (400, "the body is not JSON")),
+        ("POST", "/v1/test/faults", b"[]", (400, "the body is not a JSON object")),
+        ("POST", "/v1/test/faults", b"{}" + b" " * 70_000, (413, "a body has at most 65536 bytes")),
+        ("POST", "/v1/test/acts/fly", None, (404, "there is no such act; there are advance, ")),
+        ("POST", "/v1/test/acts/fence", b"{}", (400, "transactional_id is missing")),
+        ("POST", "/v1/test/acts/advance", b'{"days": NaN}', (400, "the body is not JSON")),
+        ("POST", "/v1/test/acts/advance", b'{"days": 1e99}', (400, "days is too large")),
+        ("POST", "/v1/test/acts/advance", b'{"weeks": 1}', (400, "there is no weeks; the arguments are: days, ")),
+        ("POST", "/v1/test/acts/move_leader", b'{"topic": "no", "partition": 0, "to": 2}', (503, "Metadata: UNKNOWN_")),
+        ("POST", "/v1/topics", b"{}", (405, "only GET and HEAD are served")),
+        ("PUT", "/v1/test/faults", b"{}", (405, "only ")),
+    ],
+)
+def test_requests_that_cannot_be_served_are_refused_with_a_plain_line(
+    broker: BlockingBroker, method: str, path: str, body: bytes | None, expected: tuple[int, str]
+) -> None:
+    status, answer = ask(broker, method, path, body)
+    assert status == expected[0]
+    assert answer["error"].startswith(expected[1])
+
+
+def test_request_of_a_web_page_is_refused(broker: BlockingBroker) -> None:
+    headers = {"Origin": "http://evil.example"}
+    assert ask(broker, "POST", "/v1/test/reset", None, headers)[0] == 400
+    assert ask(broker, "DELETE", "/v1/test/faults", None, headers)[0] == 400
+
+
+def test_client_that_waits_for_100_continue_may_send_its_body(broker: BlockingBroker) -> None:
+    host, port = str(broker.http_url).removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), 20) as peer:
+        head = "POST /v1/test/reset HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+        peer.sendall(head.encode())
+        assert peer.recv(100).startswith(b"HTTP/1.1 100")
+        peer.sendall(b"{}")
+        response = b""
+        while not response.endswith(b"}\n"):
+            response += peer.recv(1000)
+        assert response.startswith(b"HTTP/1.1 200 OK")
+        peer.sendall(head.encode())
+        assert peer.recv(100).startswith(b"HTTP/1.1 100"), "the connection stays open"
+
+
+def test_broker_without_the_kit_has_no_such_path() -> None:
+    with Broker(HTTP) as broker:
+        assert ask(broker, "GET", "/v1/test/faults")[0] == 404
+        assert ask(broker, "POST", "/v1/test/faults", {"api": "*", "hang": True})[0] == 405
+        assert ask(broker, "GET", "/buildinfo")[1]["test_kit"] is False
+
+
+def test_build_info_tells_of_the_kit(broker: BlockingBroker) -> None:
+    assert ask(broker, "GET", "/buildinfo")[1]["test_kit"] is True
+
+
+@pytest.mark.parametrize("listener", ["HTTP://0.0.0.0:8092", "HTTPS://0.0.0.0:8092"])
+def test_kit_that_every_machine_could_use_is_refused_at_start(listener: str) -> None:
+    settings = {"pybroker.http.listeners": listener, "pybroker.test.kit": "true"}
+    with pytest.raises(ConfigError, match=r"pybroker\.test\.kit.*every machine that reaches .* could break the broker"):
+        load_config("", settings)
+    load_config("", {**settings, "pybroker.http.insecure": "true"})
