@@ -79,13 +79,18 @@ def _in_query(parameter: Parameter) -> dict[str, Any]:
     schema: dict[str, Any]
     if parameter.is_number:
         schema = {"type": "integer", "minimum": parameter.least, "maximum": parameter.most}
+    elif parameter.takes_several:
+        names = {"type": "string", "enum": list(parameter.choices)}
+        schema = {"type": "array", "items": names, "minItems": 1, "uniqueItems": True}
     elif parameter.choices:
         schema = {"type": "string", "enum": list(parameter.choices)}
     else:
         schema = {"type": "string", "maxLength": parameter.most}
     if parameter.default is not None:
         schema["default"] = parameter.default
-    described = {"name": parameter.name, "in": "query", "description": parameter.doc, "schema": schema}
+    described: dict[str, Any] = {"name": parameter.name, "in": "query", "description": parameter.doc, "schema": schema}
+    if parameter.takes_several:
+        described |= {"style": "form", "explode": False}
     return {**described, "required": True} if parameter.is_required else described
 
 

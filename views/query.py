@@ -32,6 +32,11 @@ class Query:
         assert not isinstance(value, int)
         return value
 
+    def names(self, name: str) -> tuple[str, ...]:
+        """Return the values of a parameter that takes several; empty when it was not given."""
+        text = self.text(name)
+        return () if text is None else tuple(text.split(","))
+
     def given_text(self, name: str) -> str:
         """Return the value of a parameter that is required, or has a default."""
         value = self._values[name]
@@ -60,7 +65,14 @@ def read_query(resource: ResourceSpec, given: Mapping[str, str]) -> Query:
 def _value(parameter: Parameter, text: str) -> int | str:
     if parameter.is_number:
         return _number(parameter, text)
-    if parameter.choices and text not in parameter.choices:
+    if parameter.takes_several:
+        names = text.split(",")
+        if not set(names) <= set(parameter.choices) or len(set(names)) < len(names):
+            allowed = ", ".join(parameter.choices)
+            raise QueryError(
+                f"{parameter.name}={_shown(text)}: must be different ones, separated by commas, of {allowed}"
+            )
+    elif parameter.choices and text not in parameter.choices:
         raise QueryError(f"{parameter.name}={_shown(text)}: must be one of {', '.join(parameter.choices)}")
     if len(text) > parameter.most:
         raise QueryError(f"{parameter.name}: longer than {parameter.most} characters")

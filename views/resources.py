@@ -33,7 +33,8 @@ _MOST_TEXT = 1_000
 class Parameter:
     """A value in the query: a number between ``least`` and ``most``, one of ``choices``, or a text.
 
-    ``default``: the value when the query lacks it. None: no default. ``is_required``: the query must have it.
+    ``takes_several``: the value names different ones of ``choices``, separated by commas. ``default``: the value when
+    the query lacks it. None: no default. ``is_required``: the query must have it.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Parameter:
     least: int = 0
     most: int = _MOST_TEXT
     choices: tuple[str, ...] = ()
+    takes_several: bool = False
     is_number: bool = False
     is_required: bool = False
 
@@ -126,6 +128,12 @@ RESOURCES = (
                 name="state",
                 doc="Only topics with a partition in this state, or internal topics.",
                 choices=(*_STATES, "internal"),
+            ),
+            Parameter(
+                name="fields",
+                doc="Fields to return, in columns. The document then has them in rows, and no items.",
+                choices=tuple(each.name for each in fields(TopicRow)),
+                takes_several=True,
             ),
         ),
     ),

@@ -36,6 +36,10 @@ class TopicRow:
     max_lag_seconds: Annotated[float | None, "of the groups that this broker coordinates"]
 
 
+TopicColumns = tuple[str | int | float | bool | None, ...]
+"""A row, in the order of the document's columns."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topics:
     """The topics of the cluster."""
@@ -44,6 +48,8 @@ class Topics:
     total: int
     matched: int
     items: tuple[TopicRow, ...]
+    columns: Annotated[tuple[str, ...] | None, "the parameter fields"]
+    rows: Annotated[tuple[TopicColumns, ...] | None, "values in the order of the columns, in place of items"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ...views.query import Query
-from .slices import in_slices, sorted_in_slices
+from .slices import in_slices, mapped_in_slices, sorted_in_slices
 
 __all__ = ["Page", "matching_names", "page_of"]
 
@@ -22,6 +22,8 @@ class Page(NamedTuple, Generic[Row]):
 async def matching_names(names: Iterable[str], query: Query) -> Iterator[str]:
     """Return the names that contain the text of ``filter``, in order."""
     wanted = (query.text("filter") or "").casefold()
+    if not wanted:
+        return await sorted_in_slices(list(names))
     found = [name async for name in in_slices(names) if wanted in name.casefold()]
     return await sorted_in_slices(found)
 
@@ -56,11 +58,10 @@ async def page_of(
 
 async def _page_by_name(names: Iterator[str], query: Query, row_of: Callable[[str], Row | None]) -> Page[Row]:
     """Return a page in the order of names, for which only the rows on the page need be made."""
-    ordered = [name async for name in in_slices(names)]
+    ordered = await mapped_in_slices(str, names)
     start = query.number("offset")
-    page = ordered[start : start + query.number("limit")]
-    rows = [row async for name in in_slices(page) if (row := row_of(name)) is not None]
-    return Page(len(ordered), tuple(rows))
+    made = await mapped_in_slices(row_of, ordered[start : start + query.number("limit")])
+    return Page(len(ordered), tuple(row for row in made if row is not None))
 
 
 async def _sorted_by(rows: list[Row], field: str, is_falling: bool) -> Iterable[Row]:

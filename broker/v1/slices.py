@@ -6,12 +6,13 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-__all__ = ["SLICE_S", "in_slices", "sorted_in_slices"]
+__all__ = ["SLICE_S", "in_slices", "mapped_in_slices", "sorted_in_slices"]
 
 SLICE_S = 0.0005
 _SORTED_AT_ONCE = 500
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 async def in_slices(items: Iterable[T], now_s: Callable[[], float] = time.perf_counter) -> AsyncIterator[T]:
@@ -22,6 +23,20 @@ async def in_slices(items: Iterable[T], now_s: Callable[[], float] = time.perf_c
         if now_s() >= ends_s:
             await asyncio.sleep(0)
             ends_s = now_s() + SLICE_S
+
+
+async def mapped_in_slices(
+    make: Callable[[T], R], items: Iterable[T], now_s: Callable[[], float] = time.perf_counter
+) -> list[R]:
+    """Return ``[make(item) for item in items]``. Costs less for each item than `in_slices`, which is a generator."""
+    made: list[R] = []
+    ends_s = now_s() + SLICE_S
+    for item in items:
+        made.append(make(item))
+        if now_s() >= ends_s:
+            await asyncio.sleep(0)
+            ends_s = now_s() + SLICE_S
+    return made
 
 
 async def sorted_in_slices(

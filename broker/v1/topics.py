@@ -1,6 +1,8 @@
 """The list of topics."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from operator import attrgetter
 from uuid import UUID
 
 from ...base.kafka_names import INTERNAL_TOPICS
@@ -14,6 +16,7 @@ from .known_state import KnownState
 from .listing import page_of
 from .own_source import source_of
 from .partition_health import HealthCounts
+from .slices import mapped_in_slices
 from .traffic_view import topic_rates
 
 __all__ = ["TopicRows", "list_topics"]
@@ -26,7 +29,18 @@ async def list_topics(state: KnownState, query: Query, lags: Mapping[str, TopicL
     wanted = query.text("state")
     is_wanted = None if wanted is None else lambda row: _is_in_state(row, wanted)
     page = await page_of(names, query, rows.row_of, "topic", is_wanted)
-    return Topics(source=source_of(state), total=len(names), matched=page.matched, items=page.rows)
+    columns = query.names("fields")
+    document = Topics(
+        source=source_of(state), total=len(names), matched=page.matched, items=page.rows, columns=None, rows=None
+    )
+    return await _in_columns(document, columns) if columns else document
+
+
+async def _in_columns(document: Topics, columns: tuple[str, ...]) -> Topics:
+    read = attrgetter(*columns)
+    values_of = read if len(columns) > 1 else lambda row: (read(row),)
+    rows = await mapped_in_slices(values_of, document.items)
+    return replace(document, items=(), columns=columns, rows=tuple(rows))
 
 
 def _is_in_state(row: TopicRow, state: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from .topic_views import FILLED_BY_V1
 from .v1_client import V1Client
 
 _MOST = "100000"
+_TOPIC_COLUMNS = ("topic", *FILLED_BY_V1)
 Shrink = Callable[[dict[str, Any]], Any]
 
 
@@ -24,13 +25,30 @@ class V1List:
     is_loading: bool
 
 
+class InColumns(Mapping[str, Sequence[Mapping[str, Any]]]):
+    """Rows by name, each made when it is read. `rows`: values in the order of `columns`, one row a broker."""
+
+    def __init__(self, columns: Sequence[str], rows: Mapping[str, Sequence[Sequence[Any]]]) -> None:
+        self._columns = columns
+        self._rows = rows
+
+    def __getitem__(self, name: str) -> list[dict[str, Any]]:
+        return [dict(zip(self._columns, row, strict=False)) for row in self._rows[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
 class V1Lists:
     """The lists of a console. A session may see only rows whose names Kafka's protocol tells its principal."""
 
     def __init__(self, client: V1Client) -> None:
         self._client = client
-        self.topics = Kept(lambda: self._ask("/v1/topics", "topic", FILLED_BY_V1))
-        self.groups = Kept(lambda: self._ask("/v1/groups", "group", GROUP_FILLED_BY_V1))
+        self.topics = Kept(self._ask_topics)
+        self.groups = Kept(self._ask_groups)
 
     def __bool__(self) -> bool:
         return bool(self._client)
@@ -40,12 +58,22 @@ class V1Lists:
         self.topics.close()
         self.groups.close()
 
-    async def _ask(self, path: str, name: str, fields: Sequence[str]) -> V1List:
-        documents = await self._client.shrunk(path, {"limit": _MOST}, _shrink(name, fields))
+    async def _ask_topics(self) -> V1List:
+        documents = await self._client.documents("/v1/topics", limit=_MOST, fields=",".join(_TOPIC_COLUMNS))
+        told = [each for each in documents if each.get("columns") == list(_TOPIC_COLUMNS)]
+        rows: dict[str, list[Sequence[Any]]] = {}
+        for document in told:
+            for row in document["rows"]:
+                rows.setdefault(row[0], []).append(row)
+        return V1List(len(told), InColumns(_TOPIC_COLUMNS, rows), is_loading=False)
+
+    async def _ask_groups(self) -> V1List:
+        shrink = _shrink("group", GROUP_FILLED_BY_V1)
+        documents = await self._client.shrunk("/v1/groups", {"limit": _MOST}, shrink)
         rows: dict[str, list[Mapping[str, Any]]] = {}
         for document in documents:
             for item in document.get("items", ()):
-                rows.setdefault(item.get(name), []).append(item)
+                rows.setdefault(item.get("group"), []).append(item)
         return V1List(len(documents), rows, any(each.get("is_loading") for each in documents))
 
 

@@ -64,9 +64,13 @@ class Told:
         self.documents_told = list(documents)
         self.may_answer = asyncio.Event()
 
-    async def shrunk(self, path: str, query: dict[str, str], shrink: Any) -> list[dict[str, Any]]:
+    async def documents(self, path: str, *, limit: str, fields: str) -> list[dict[str, Any]]:
         await self.may_answer.wait()
-        return self.documents_told
+        columns = fields.split(",")
+        return [
+            {"columns": columns, "rows": [[row.get(name) for name in columns] for row in document["items"]]}
+            for document in self.documents_told
+        ]
 
     def __bool__(self) -> bool:
         return bool(self.documents_told)
@@ -114,6 +118,17 @@ async def test_settings_and_sizes_are_not_asked_for_when_all_brokers_tell_them_u
     assert "not to be seen" not in listed.names
     assert cluster.asked == []
     facts.close()
+    lists.close()
+
+
+async def test_broker_that_does_not_tell_the_columns_asked_for_is_left_out() -> None:
+    class Older(Told):
+        async def documents(self, path: str, *, limit: str, fields: str) -> list[dict[str, Any]]:
+            return [{"items": []}, {"columns": ["topic"], "rows": [["t7"]]}]
+
+    lists = V1Lists(Older({"items": []}))  # type: ignore[arg-type]
+    told = await lists.topics.get()
+    assert (told.brokers, dict(told.rows)) == (0, {})
     lists.close()
 
 

@@ -1,5 +1,7 @@
 """Queries: defaults, and one line for each wrong parameter."""
 
+from dataclasses import fields
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from pybroker.views.query import QueryError, read_query
 from pybroker.views.resources import RESOURCES, sort_fields
 from pybroker.views.topics import TopicRow
 
+TOPIC_FIELDS = [each.name for each in fields(TopicRow)]
 BY_PATH = {resource.path: resource for resource in RESOURCES}
 TOPICS = BY_PATH["/v1/topics"]
 
@@ -21,17 +24,26 @@ def test_given_parameters_are_read() -> None:
     query = read_query(TOPICS, {"limit": "7", "sort": "-size_bytes", "filter": "a b", "state": "offline"})
     assert (query.number("limit"), query.text("sort")) == (7, "-size_bytes")
     assert (query.text("filter"), query.text("state")) == ("a b", "offline")
+    assert query.names("fields") == ()
+    assert read_query(TOPICS, {"fields": "records,topic"}).names("fields") == ("records", "topic")
 
 
 @pytest.mark.parametrize(
     ("given_query", "line"),
     [
-        ({"colour": "red"}, "there is no parameter 'colour'; allowed: filter, sort, limit, offset, state"),
+        ({"colour": "red"}, "there is no parameter 'colour'; allowed: filter, sort, limit, offset, state, fields"),
         ({"limit": "0"}, "limit='0': must be a whole number from 1 to 100000"),
         ({"limit": "-1"}, "limit='-1': must be a whole number from 1 to 100000"),
         ({"limit": "٣"}, "limit='\\u0663': must be a whole number from 1 to 100000"),
         ({"offset": "1_0"}, "offset='1_0': must be a whole number from 0 to 10000000"),
         ({"state": "on\nfire"}, "state='on\\nfire': must be one of offline, under_replicated, under_min_isr, internal"),
+        *(
+            (
+                {"fields": text},
+                f"fields='{text}': must be different ones, separated by commas, of {', '.join(TOPIC_FIELDS)}",
+            )
+            for text in ("", "topic,", "colour", "topic,topic", "topic, records")
+        ),
         ({"filter": "x" * 1001}, "filter: longer than 1000 characters"),
     ],
 )

@@ -1,11 +1,12 @@
 """Lists: filters, order and pages are those of Python's own functions."""
 
+import asyncio
 from dataclasses import dataclass
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.broker.v1.listing import page_of
-from pybroker.broker.v1.slices import sorted_in_slices
+from pybroker.broker.v1.slices import mapped_in_slices, sorted_in_slices
 from pybroker.views.query import Query
 
 
@@ -49,3 +50,21 @@ async def test_things_that_are_gone_or_unwanted_are_not_counted() -> None:
 async def test_sorting_in_slices_is_stable_sorting(items: list[tuple[int, int]], is_falling: bool) -> None:
     found = await sorted_in_slices(items, lambda item: item[0], reverse=is_falling)
     assert list(found) == sorted(items, key=lambda item: item[0], reverse=is_falling)
+
+
+async def test_other_tasks_run_between_items_when_a_slice_is_over() -> None:
+    done: list[int] = []
+
+    async def other() -> None:
+        done.append(-1)
+
+    task = asyncio.create_task(other())
+
+    def make(item: int) -> int:
+        done.append(item)
+        return 2 * item
+
+    hours = iter(range(100))
+    assert await mapped_in_slices(make, [1, 2, 3], lambda: float(next(hours))) == [2, 4, 6]
+    assert done == [1, -1, 2, 3]
+    await task

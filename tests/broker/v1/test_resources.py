@@ -96,6 +96,11 @@ async def test_list_of_topics_is_filtered_sorted_and_paged() -> None:
         shown = await get(client, "/v1/topics?sort=-records&limit=1&offset=1")
         assert (shown["total"], shown["matched"], [each["topic"] for each in shown["items"]]) == (3, 3, ["apple"])
         assert (await get(client, "/v1/topics?state=internal"))["matched"] == 0
+        items = (await get(client, "/v1/topics?sort=-records"))["items"]
+        for columns in (["records"], ["topic", "records", "is_internal"], list(items[0])):
+            shown = await get(client, f"/v1/topics?sort=-records&fields={','.join(columns)}")
+            assert (shown["columns"], shown["items"], shown["matched"]) == (columns, [], len(items))
+            assert shown["rows"] == [[item[name] for name in columns] for item in items]
         assert (await get(client, "/v1/partitions?topic=apple"))["rows"][0][0] == "apple"
 
 
