@@ -18,6 +18,7 @@ from ..storage.files.files import Files
 from ..storage.workers.worker_pool import ClosablePool, WorkerPool
 from .network.local_socket_options import congestion_control_that_paces
 from .network.region_sender import RegionSenderFactory, new_region_sender
+from .network.request_timer import RequestTimer
 
 if TYPE_CHECKING:  # imported only when there is something to compact, or a clock to move
     from ..storage.compaction.cleaner_child import CompactionWorker
@@ -75,6 +76,8 @@ class Environment:
     opens_default_http: bool = False
     """Whether the broker opens its HTTP endpoint at the default address. Only a broker with a process of its own does,
     because many brokers in one program would compete for that address."""
+    timed_by: Callable[[RequestTimer | None], RequestTimer | None] = lambda timer: timer
+    """Returns the timer of the listeners' requests, from the broker's own timer. None: requests are not timed."""
     scram_users: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Passwords of users that log in by SCRAM, beside the users in the metadata tree."""
     test_clock: "TestClock | None" = None

@@ -80,8 +80,8 @@ _LOOP_ITERATIONS_TO_CLOSE = 5
 class BrokerServer:
     """One broker on the running event loop: ``await start()``, then ``await stop()`` or ``kill()``, once each.
 
-    ``failed`` gets the error when the broker cannot go on; the owner must stop the broker then. ``endpoints``: the
-    addresses it listens on, once started. ``observability.endpoints``: those of HTTP.
+    ``failed`` gets the error when the broker cannot go on; the owner must stop the broker then. Once started:
+    ``endpoints``, the addresses it listens on; ``observability.endpoints``, those of HTTP; ``api_parts``, its parts.
     """
 
     endpoints: Sequence[Endpoint]
@@ -102,7 +102,7 @@ class BrokerServer:
     _coordinators: Coordinators
     _clocked: ClockedBroker | Unclocked
     _addresses: AdvertisedAddresses
-    _api_parts: BrokerParts
+    api_parts: BrokerParts
 
     def __init__(self, config: Config, environment: Environment | None = None) -> None:
         self.config = config
@@ -203,7 +203,7 @@ class BrokerServer:
             self._store.start_is_over()
             await listeners.serve()
             access, spawn = self._authorization.access, self._tasks.spawn
-            self.observability.show(self._api_parts, listeners, self.endpoints, self._overrides, spawn, access)
+            self.observability.show(self.api_parts, listeners, self.endpoints, self._overrides, spawn, access)
 
     # -- the parts, in the order they are made; each registers how it is closed
 
@@ -394,7 +394,7 @@ class BrokerServer:
         )
         self._clocked.follow(listeners)
         self.listeners_made(listeners, self._cache.topic_name)
-        listeners.time_requests(self.observability.watch_requests(self._pool, self._parts))
+        listeners.time_requests(environment.timed_by(self.observability.watch_requests(self._pool, self._parts)))
         self.observability.show_requests(listeners, dispatcher, self._partitions.traffic, self._protection)
         self._settings.limit_connections(listeners.change_limits)
         listeners.limit_creations(self._settings.quotas.connections)
@@ -411,7 +411,7 @@ class BrokerServer:
         throttling = Throttling(
             self._settings.quotas.clients, lambda: int(self._loop.time() * 1000), self._environment.stopwatch_s
         )
-        self._api_parts = parts = BrokerParts(
+        self.api_parts = parts = BrokerParts(
             config=self.config,
             settings=self._settings,
             logs=self._logs,

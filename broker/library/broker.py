@@ -21,6 +21,7 @@ from ...config.config_error import ConfigError
 from ...config.http_listeners import HTTP_LISTENERS, TEST_KIT
 from ...config.load import with_overrides
 from ...config.notices import notices
+from ..apis.broker_parts import BrokerParts
 from ..clock.clocks import BlockingClock, TestClock
 from ..environment import Environment
 from ..faults.faults import Faults
@@ -29,6 +30,9 @@ from ..network.settings import Endpoint
 from ..server import BrokerServer
 from ..test_kit.blocking_acts import BlockingActs
 from ..test_kit.kit import Kit
+from .inspection.blocking_inspection import BlockingInspection
+from .inspection.inspection import Inspection
+from .inspection.request_ring import RequestRing
 from .loop_thread import LoopOverError, LoopThread
 from .settings_from_mapping import SettingsMapping, config_from_mapping
 from .throwaway_certificates import ThrowawayCertificates, check_library, store_settings
@@ -41,7 +45,7 @@ logger = logging.getLogger(__name__)
 _ANY_FREE_PORT = "PLAINTEXT://127.0.0.1:0"
 
 
-class Broker:
+class Broker(Inspection):
     """A Kafka broker that runs inside an ``async with`` or a ``with``.
 
     ``config`` has settings by Kafka's names. Without ``listeners`` the broker listens on a free port of 127.0.0.1.
@@ -56,6 +60,8 @@ class Broker:
     ``users``: passwords by user; clients must then log in, by PLAIN or SCRAM.
 
     ``clock``: shared by several brokers; default: the broker's own. Tests move it.
+
+    ``keep_requests``: how many of the last requests ``request_lines`` shows.
     """
 
     def __init__(
@@ -65,6 +71,7 @@ class Broker:
         tls: bool = False,
         users: Mapping[str, str] | None = None,
         clock: TestClock | None = None,
+        keep_requests: int = 0,
     ) -> None:
         if users is not None:
             config = _with_users(config, users, tls=tls)
@@ -74,6 +81,7 @@ class Broker:
             config = _with_tls(config)
         self._has_tls = tls
         self._users = dict(users or {})
+        self._ring = RequestRing(keep_requests) if keep_requests else None
         for line in notices(config):
             logger.warning("%s", line)
         self._given = config if config.is_given("listeners") else with_overrides(config, {"listeners": _ANY_FREE_PORT})
@@ -159,6 +167,8 @@ class Broker:
         self._loop = asyncio.get_running_loop()
         self.failure = None
         environment = Environment(files=self._kit.new_files(), scram_users=self._users, test_clock=self.clock)
+        if self._ring is not None:
+            environment.timed_by = self._ring.beside
         self._server = server = BrokerServer(self.config, environment)
         server.listeners_made = self._kit.attach
         if server.config.boolean(TEST_KIT):
@@ -303,14 +313,28 @@ class Broker:
     def _forget(self) -> None:
         self._endpoints = self._http = ()
         self._remove_directories()
+        if self._copies is not None:
+            self._copies.remove_all()
+
+    @property
+    def _parts(self) -> BrokerParts:
+        if self._server is None or not self._server.is_running:
+            raise RuntimeError("the broker is not running")
+        return self._server.api_parts
+
+    @property
+    def _has_own_directory(self) -> bool:
+        return self._needs_directory
 
     def __repr__(self) -> str:
         where = f" on {self.bootstrap_servers}" if self._endpoints else ""
         return f"<{type(self).__name__}{where}, {'running' if self.is_running else 'not running'}>"
 
 
-class BlockingBroker:
+class BlockingBroker(BlockingInspection):
     """The result of ``with Broker()``: a broker for code without an event loop. Methods block until they are done."""
+
+    _broker: Broker
 
     def __init__(self, broker: Broker, thread: LoopThread) -> None:
         self._broker = broker

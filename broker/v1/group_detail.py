@@ -27,7 +27,7 @@ from .lag_histories import STEP_S
 from .own_source import source_of
 from .slices import in_slices
 
-__all__ = ["coordinated_group", "describe_group"]
+__all__ = ["assignment_of", "coordinated_group", "describe_group"]
 
 _VERSION = struct.Struct(">h")
 _MOST_AWAITED = 100
@@ -95,10 +95,11 @@ def _history(state: KnownState, group: Group) -> LagHistory:
 
 def _decoded(blobs: Mapping[str, bytes]) -> Assignments:
     """Decode the assignments by member id, in a worker. None: the client sent something else."""
-    return {member_id: _assignment(blob) for member_id, blob in blobs.items()}
+    return {member_id: assignment_of(blob) for member_id, blob in blobs.items()}
 
 
-def _assignment(blob: bytes) -> tuple[Assignment, ...] | None:
+def assignment_of(blob: bytes) -> tuple[Assignment, ...] | None:
+    """Return the partitions of a consumer; None when its leader sent something else."""
     try:
         (version,) = _VERSION.unpack_from(blob)
         decoded, _ = decode_prefix(

@@ -65,6 +65,14 @@ class DelayedAppend:
         self._waiting.one_finished()
         self.complete(ErrorCode.REQUEST_TIMED_OUT)
 
+    def withdraw(self) -> bool:
+        """Complete the operation without telling its owner. Returns whether it was still waiting."""
+        was_waiting = not self.is_completed
+        if was_waiting:
+            self.is_completed, self._done = True, _nothing
+            self._waiting.one_finished()
+        return was_waiting
+
 
 def _nothing(_: ErrorCode) -> None:
     """The ``done`` of an append that has ended."""
@@ -85,11 +93,17 @@ class AppendPurgatory:
         required_offset: int,
         timeout_ms: int,
         done: Callable[[ErrorCode], None],
-    ) -> None:
+    ) -> DelayedAppend:
         """Call ``done`` when the high watermark reaches ``required_offset``, or with REQUEST_TIMED_OUT."""
         operation = DelayedAppend(required_offset, waiting, done)
         waiting.push(required_offset, operation)
         self._timer.add(operation, max(timeout_ms, 0))
+        return operation
+
+    def withdraw(self, operation: DelayedAppend) -> None:
+        """Forget an operation whose owner waits no longer."""
+        if operation.withdraw():
+            self._timer.one_finished()
 
     def advance(
         self,

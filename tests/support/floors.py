@@ -18,6 +18,7 @@ FLOORS = {
         "controller",
         "console",
         "broker",
+        "testkit",
         LOOSE,
     ),
     "protocol": (

@@ -19,6 +19,7 @@ PACKAGES = (
     "protocol",
     "replication",
     "storage",
+    "testkit",
     "views",
 )
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

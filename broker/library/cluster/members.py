@@ -17,7 +17,7 @@ from ...start_error import StartError
 from .member import Member
 from .ports import HOST, free_ports
 
-__all__ = ["BrokerMember", "ZooKeeperMember", "zookeeper_serves"]
+__all__ = ["BrokerMember", "JavaMember", "ZooKeeperMember", "zookeeper_serves"]
 
 _BETWEEN_LOOKS_S = 0.01
 _LAST_LINES = 20
@@ -140,14 +140,36 @@ class BrokerMember(ProcessMember):
         return re.search(rb"pybroker is ready.*\n", self._output()) is not None
 
 
-class ZooKeeperMember(ProcessMember):
-    """A single ZooKeeper server. ``kept``: whether its data must survive a crash of this machine."""
+class JavaMember(ProcessMember):
+    """A server in Java on a free port, whose data is safe when SIGKILL ends it. It ends with this program."""
 
-    def __init__(self, directory: Path, java: str, jars: Path, *, kept: bool) -> None:
-        super().__init__("ZooKeeper", directory)
+    def __init__(self, name: str, directory: Path, java: str, jars: Path) -> None:
+        super().__init__(name, directory)
         (self.port,) = free_ports(1)
         self._java = java
         self._jars = jars
+
+    def _java_command(self, main_class: str, file: Path, *options: str) -> list[str]:
+        java = [self._java, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *options, "-cp", f"{self._jars}/*"]
+        # The shell reads the pipe. When the shell or Java ends, both do, because they are one process group.
+        return ["sh", "-c", '("$@"; kill -9 0) & read -r _; kill -9 0', "java", *java, main_class, str(file)]
+
+    def _send(self, number: signal.Signals) -> None:
+        """Send a signal to the shell and Java."""
+        pid = self.pid
+        if pid is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL if number == signal.SIGTERM else number)
+
+
+class ZooKeeperMember(JavaMember):
+    """A single ZooKeeper server. ``kept``: whether its data must survive a crash of this machine.
+
+    ZooKeeper syncs all acknowledged data, so SIGKILL is a clean stop.
+    """
+
+    def __init__(self, directory: Path, java: str, jars: Path, *, kept: bool) -> None:
+        super().__init__("ZooKeeper", directory, java, jars)
         self._force_sync = "yes" if kept else "no"
 
     def _command(self) -> list[str]:
@@ -156,18 +178,8 @@ class ZooKeeperMember(ProcessMember):
             f"tickTime=500\ndataDir={self.directory / 'data'}\nclientPort={self.port}\nclientPortAddress={HOST}\n"
             "maxSessionTimeout=60000\nadmin.enableServer=false\n4lw.commands.whitelist=srvr\nmaxClientCnxns=0\n"
         )
-        java = [self._java, "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-        java += [f"-Dzookeeper.forceSync={self._force_sync}", "-cp", f"{self._jars}/*"]
-        java += ["org.apache.zookeeper.server.quorum.QuorumPeerMain", str(configuration)]
-        # The shell reads the pipe. When the shell or Java ends, both do, because they are one process group.
-        return ["sh", "-c", '("$@"; kill -9 0) & read -r _; kill -9 0', "zookeeper", *java]
-
-    def _send(self, number: signal.Signals) -> None:
-        """Send a signal to the shell and Java. ZooKeeper syncs all acknowledged data, so SIGKILL is a clean stop."""
-        pid = self.pid
-        if pid is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(pid, signal.SIGKILL if number == signal.SIGTERM else number)
+        options = ("-Xmx128m", f"-Dzookeeper.forceSync={self._force_sync}")
+        return self._java_command("org.apache.zookeeper.server.quorum.QuorumPeerMain", configuration, *options)
 
     def _is_ready(self) -> bool:
         return zookeeper_serves(self.port)

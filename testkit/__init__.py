@@ -1,0 +1,1 @@
+"""The pytest plugin: fixtures that give tests Kafka brokers, clusters, topics and clients."""

@@ -1,0 +1,165 @@
+"""Opens the brokers of fixtures, knows which test uses which, and writes the report on a failed test."""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from ..broker.library.settings_from_mapping import SettingsMapping
+from .apache_kafka import ApacheKafka
+from .clients import CLIENTS
+from .failure_report import CapturedLog, section_texts
+from .kafka_broker import KafkaBroker
+from .kafka_cluster import KafkaCluster
+from .marker import KafkaOptions, options_of
+from .outside_kafka import OutsideKafka, ProcessBroker
+from .places import APACHE, PYBROKER
+
+__all__ = ["Brokers"]
+
+AnyKafka = KafkaBroker | KafkaCluster | OutsideKafka
+_OWN = "kafka_broker"
+_BY_PREFERENCE = ("kafka_cluster", _OWN, "kafka_broker_module", "kafka_broker_session")
+"""The fixture that counts first as the broker in use."""
+_QUICK = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
+"""The first group and the first transaction create these topics: with 50 partitions that takes a moment."""
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST_NAME = 100
+
+
+class Brokers:
+    """The open brokers of a session, by the name of their fixture."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.kept: list[str] = []
+        """Lines that say where data was kept."""
+        self._config = config
+        self._place: str = config.getoption("kafka")
+        self._keeps: bool = config.getoption("kafka_keep")
+        self._client = _preferred_client(config)
+        self._open: dict[str, AnyKafka] = {}
+        self._used: set[str] = set()
+        """Fixtures of wider scopes that the running test uses without naming them."""
+        self._apache: ApacheKafka | None = None
+        self._directories: list[Path] = []
+        self._log = CapturedLog()
+        self._log.attach()
+
+    def close(self) -> None:
+        """End what was started for the whole session."""
+        self._log.detach()
+        if self._apache is not None:
+            self._apache.close()
+        for directory in self._directories:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    # -- fixtures
+
+    @contextmanager
+    def open(self, request: pytest.FixtureRequest) -> Iterator[Any]:
+        """A running broker with the topics of the marker."""
+        options = options_of(request.node, self._config)
+        broker = self._new_broker(request, options)
+        with self._listed(request, broker, options.topics):
+            yield broker
+
+    @contextmanager
+    def open_cluster(self, request: pytest.FixtureRequest) -> Iterator[Any]:
+        """A running cluster with the topics of the marker."""
+        options = options_of(request.node, self._config)
+        if self._place != PYBROKER:
+            pytest.skip("kafka_cluster starts brokers of its own, and --kafka names another cluster")
+        cluster = KafkaCluster(options.brokers or 3, _settings_of(options), self._client)
+        with self._listed(request, cluster, options.topics):
+            yield cluster
+
+    def in_use(self, request: pytest.FixtureRequest) -> Any:
+        """The broker or cluster that the test uses; ``kafka_broker`` when it uses none."""
+        names = [name for name in _BY_PREFERENCE if name in request.fixturenames]
+        name = names[0] if names else _OWN
+        self._used.add(name)
+        return request.getfixturevalue(name)
+
+    def unique_name(self, request: pytest.FixtureRequest) -> str:
+        """A name for a topic or group that begins with that of the test."""
+        test = _NOT_IN_NAMES.sub("-", request.node.name).strip("-")[:_LONGEST_NAME]
+        return f"{test}-{uuid4().hex[:8]}"
+
+    def test_is_over(self) -> None:
+        """Close the clients that the test made of brokers that live longer."""
+        self._used.clear()
+        for broker in self._open.values():
+            broker.close_clients()
+
+    def sections(self, item: pytest.Item, since_ms: int) -> list[tuple[str, str]]:
+        """The sections for the report on a failed test."""
+        names = [name for name in self._open if name == _OWN or name in self._used or name in _fixtures_of(item)]
+        if not names:
+            return []
+        found = section_texts("kafka", [("log of the brokers", self._log.lines(since_ms))])
+        for name in names:
+            found += section_texts(name, self._open[name].report(since_ms))
+        return found
+
+    # -- internal
+
+    def _new_broker(self, request: pytest.FixtureRequest, options: KafkaOptions) -> AnyKafka:
+        if self._place == APACHE:
+            if self._apache is None:
+                self._apache = ApacheKafka(self._new_directory())
+            return OutsideKafka(self._apache.bootstrap_servers, self._client)
+        if self._place != PYBROKER:
+            return OutsideKafka(self._place, self._client)
+        settings = dict(_settings_of(options))
+        directory = self._kept_directory(request) if self._keeps else None
+        if options.mode == "process":
+            return ProcessBroker(directory or self._new_directory(), settings, self._client)
+        if directory is not None:
+            settings["log.dirs"] = str(directory)
+        return KafkaBroker(settings, self._client)
+
+    @contextmanager
+    def _listed(self, request: pytest.FixtureRequest, broker: AnyKafka, topics: Mapping[str, int]) -> Iterator[None]:
+        name = str(request.fixturename)
+        self._open[name] = broker
+        try:
+            for topic, partitions in topics.items():
+                broker.create_topic(topic, partitions)
+            yield
+        finally:
+            del self._open[name]
+            broker.close()
+
+    def _new_directory(self) -> Path:
+        """A directory that is removed at the end of the session."""
+        self._directories.append(Path(tempfile.mkdtemp(prefix="pybroker-")))
+        return self._directories[-1]
+
+    def _kept_directory(self, request: pytest.FixtureRequest) -> Path:
+        factory: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
+        name = _NOT_IN_NAMES.sub("-", request.node.name)[:_LONGEST_NAME] or "session"
+        directory = factory.mktemp(f"kafka-{name}")
+        self.kept.append(f"data of {request.fixturename} of {request.node.nodeid or 'the session'}: {directory}")
+        return directory
+
+
+def _fixtures_of(item: pytest.Item) -> list[str]:
+    return list(getattr(item, "fixturenames", ()))
+
+
+def _settings_of(options: KafkaOptions) -> SettingsMapping:
+    version = {} if options.as_version is None else {"pybroker.as.version": options.as_version}
+    return {**_QUICK, **version, **options.settings}
+
+
+def _preferred_client(config: pytest.Config) -> str | None:
+    client = str(config.getini("kafka_client") or "")
+    if client and client not in CLIENTS:
+        raise pytest.UsageError(f"kafka_client={client}: must be {' or '.join(CLIENTS)}")
+    return client or None

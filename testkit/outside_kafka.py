@@ -1,0 +1,140 @@
+"""Clusters outside this process: one that runs already, a broker in a process of its own, Apache Kafka."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from ..broker.library.cluster.members import BrokerMember
+from ..broker.library.cluster.ports import HOST, free_ports
+from .clients import Clients
+from .failure_report import Section
+from .outside_topics import create_topic_outside
+
+__all__ = ["OutsideKafka", "ProcessBroker"]
+
+_INSIDE = frozenset(
+    (
+        "aio",
+        "append",
+        "clock",
+        "dump",
+        "faults",
+        "group_lines",
+        "lag",
+        "load",
+        "records",
+        "request_lines",
+        "reset",
+        "restore",
+        "snapshot",
+        "topic_lines",
+        "wait_assigned",
+        "wait_committed",
+        "wait_records",
+    )
+)
+"""Helpers that look into a broker of this process."""
+_LAST_LINES = 50
+
+
+class OutsideKafka(Clients):
+    """A cluster that others have started. A test that uses a helper from inside the broker is skipped."""
+
+    def __init__(self, bootstrap_servers: str, preferred_client: str | None = None) -> None:
+        super().__init__(preferred_client)
+        self._bootstrap_servers = bootstrap_servers
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """``host:port`` for clients."""
+        return self._bootstrap_servers
+
+    def create_topic(
+        self, topic: str, partitions: int | None = None, settings: Mapping[str, str | int | float] | None = None
+    ) -> None:
+        """Create a topic, and return when all brokers know its leaders."""
+        create_topic_outside(self.bootstrap_servers, topic, partitions, settings or {})
+
+    def report(self, since_ms: int) -> list[Section]:
+        """For the report on a failed test. ``since_ms``: the wall clock when it began."""
+        return []
+
+    def close(self) -> None:
+        """Close the clients."""
+        self.close_clients()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _INSIDE:
+            self._refuse(name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _refuse(self, name: str) -> NoReturn:
+        pytest.skip(f"{name} looks into a broker of this process, and --kafka names another cluster")
+
+
+class ProcessBroker(OutsideKafka):
+    """A broker in a process of its own, for tests that send it signals."""
+
+    def __init__(self, directory: Path, settings: Mapping[str, Any], preferred_client: str | None = None) -> None:
+        (port,) = free_ports(1)
+        super().__init__(f"{HOST}:{port}", preferred_client)
+        given = {name: str(value) for name, value in settings.items()}
+        own = {"listeners": f"PLAINTEXT://{HOST}:{port}", "log.dirs": str(directory / "data")}
+        self._member = BrokerMember(0, directory, {"pybroker.http.listeners": "", **given, **own})
+        self.start()
+
+    @property
+    def pid(self) -> int | None:
+        """The process id; None while it does not run."""
+        return self._member.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process runs; also True while it is paused."""
+        return self._member.is_running
+
+    @property
+    def log_file(self) -> Path:
+        """The file with its output."""
+        return self._member.log_file
+
+    def start(self) -> None:
+        """Start it with the same data and port; return when it is ready. Raises StartError."""
+        self._member.begin()
+        self._member.wait_until_ready()
+
+    def stop(self) -> None:
+        """Stop it by SIGTERM."""
+        self._member.stop()
+
+    def kill(self) -> None:
+        """Stop it by SIGKILL."""
+        self._member.kill()
+
+    def restart(self) -> None:
+        """Stop it, then start it with the same data and port."""
+        self._member.stop()
+        self.start()
+
+    def pause(self) -> None:
+        """Stop its work by SIGSTOP; its connections stay."""
+        self._member.pause()
+
+    def resume(self) -> None:
+        """End a pause."""
+        self._member.resume()
+
+    def report(self, since_ms: int) -> list[Section]:
+        """The last lines of its output."""
+        lines = self.log_file.read_text(errors="replace").splitlines()[-_LAST_LINES:]
+        return [("output of the process", lines)]
+
+    def close(self) -> None:
+        """Close the clients and kill the process."""
+        self.close_clients()
+        self._member.kill()
+
+    def _refuse(self, name: str) -> NoReturn:
+        raise RuntimeError(f"{name} looks into a broker of this process: not with mode='process'")
