@@ -1,0 +1,211 @@
+"""The fixtures, the marker and the options of the pytest plugin, in runs of pytest."""
+
+import re
+import threading
+from pathlib import Path
+
+import pytest
+from pybroker import Broker
+from support.plugin_runs import run_inside, run_outside
+
+
+def test_each_test_gets_a_broker_of_its_own_and_shares_the_wider_ones(pytester: pytest.Pytester) -> None:
+    tests = """
+        SEEN = []
+        def test_one(kafka_broker, kafka_broker_module, kafka_broker_session):
+            SEEN.extend([kafka_broker, kafka_broker_module, kafka_broker_session])
+            assert len({each.bootstrap_servers for each in SEEN}) == 3
+            kafka_broker.append("t", b"x")
+        def test_two(kafka_broker, kafka_broker_module, kafka_broker_session):
+            assert kafka_broker.topics() == []
+            assert not SEEN[0].is_running
+            assert SEEN[1:] == [kafka_broker_module, kafka_broker_session]
+    """
+    pytester.makepyfile(test_a=tests, test_b="""
+        import test_a
+        def test_three(kafka_broker_module, kafka_broker_session):
+            assert kafka_broker_module is not test_a.SEEN[1]
+            assert kafka_broker_session is test_a.SEEN[2]
+    """)  # fmt: skip
+    run_inside(pytester).assert_outcomes(passed=3)
+
+
+def test_topics_and_groups_are_unique_and_of_the_broker_in_use(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        SEEN = set()
+        @pytest.mark.parametrize("odd", ["a/b ü", "a/b ü!", "x" * 300])
+        def test_names(kafka_topic, kafka_group, kafka_broker_session, odd):
+            assert kafka_topic in kafka_broker_session.topics()
+            kafka_broker_session.append(kafka_topic, b"x")
+            assert kafka_topic not in SEEN and kafka_group not in SEEN
+            SEEN.update([kafka_topic, kafka_group])
+        def test_without_a_broker(kafka_topic, request):
+            assert request.getfixturevalue("kafka_broker").topics() == [kafka_topic]
+        def test_first_a_group(kafka_group, kafka_topic, kafka_broker):
+            assert kafka_broker.topics() == [kafka_topic]
+    """)
+    run_inside(pytester).assert_outcomes(passed=5)
+
+
+def test_marker_sets_topics_and_settings_and_the_nearest_counts(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nkafka_settings =\n    num.partitions=5\n    message.max.bytes = 2000\n")
+    pytester.makepyfile("""
+        import pytest
+        pytestmark = pytest.mark.kafka(settings={"num.partitions": 4, "compression.type": "lz4"}, topics={"all": 2})
+        @pytest.mark.kafka(settings={"compression.type": "zstd"}, topics={"orders": 6})
+        def test_settings(kafka_broker):
+            texts = [kafka_broker.settings.text(name) for name in ("num.partitions", "message.max.bytes",
+                                                                    "compression.type")]
+            assert texts == ["4", "2000", "zstd"]
+            assert kafka_broker.topics() == ["all", "orders"]
+            assert len(kafka_broker.append("orders", *[b"x"] * 6)) == 6
+            assert {each.partition for each in kafka_broker.records("orders")} == set(range(6))
+        def test_module(kafka_broker_module):
+            assert kafka_broker_module.topics() == ["all"]
+    """)
+    run_inside(pytester).assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ("broker=3", "unknown argument 'broker'; known are brokers, settings, as_version, topics, mode"),
+        ("3", "3 has no name; write brokers=, settings=, as_version=, topics=, mode="),
+        ("brokers=3", "brokers=3 needs the fixture kafka_cluster"),
+        ("brokers=0", "brokers=0 must be a number from 1 to 32"),
+        ("mode='fork'", "mode='fork' must be 'thread' or 'process'"),
+        ("topics=['t']", r"topics=\['t'\] must be a mapping of names to numbers of partitions"),
+        ("settings={'a': None}", r"settings={'a': None} must be a mapping of names to values"),
+        ("as_version=2.8", "as_version=2.8 must be a text, such as '2.8'"),
+    ],
+)
+def test_wrong_argument_of_the_marker_is_an_error_at_collection(
+    pytester: pytest.Pytester, arguments: str, why: str
+) -> None:
+    pytester.makepyfile(f"import pytest\n@pytest.mark.kafka({arguments})\ndef test_it(kafka_broker): ...\n")
+    result = run_inside(pytester)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert re.search(rf"ERROR: \S+::test_it: marker kafka: {why}", result.stderr.str())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ("--kafka=nowhere", "--kafka=nowhere: must be pybroker, apache, or HOST:PORT of a running cluster"),
+        ("--kafka=h:1,h:x", "--kafka=h:1,h:x: must be"),
+        ("--kafka=apache", "--kafka=apache: .* contains no jar of ZooKeeper"),
+    ],
+)
+def test_place_where_no_kafka_is_ends_the_run_with_a_reason(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, arguments: str, why: str
+) -> None:
+    monkeypatch.setenv("PYBROKER_KAFKA_LIBS", str(pytester.path))
+    monkeypatch.setenv("JAVA_HOME", str(pytester.path))
+    java = pytester.path / "bin" / "java"
+    java.parent.mkdir()
+    java.touch(0o700)
+    result = run_inside(pytester, arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert re.search(f"ERROR: {why}", result.stderr.str())
+
+
+def test_same_tests_run_on_another_cluster_and_skip_what_looks_inside(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        @pytest.mark.kafka(topics={"orders": 2})
+        def test_clients(kafka_broker, kafka_topic):
+            producer = kafka_broker.producer()
+            for topic in (kafka_topic, "orders"):
+                producer.send(topic, b"x").get(30)
+            assert next(kafka_broker.consumer(kafka_topic)).value == b"x"
+        def test_inside(kafka_broker, kafka_topic):
+            kafka_broker.append(kafka_topic, b"x")
+        def test_clock(kafka_clock): ...
+        def test_cluster(kafka_cluster): ...
+    """)
+    with Broker() as broker:
+        result = run_inside(pytester, f"--kafka={broker.bootstrap_servers}", "-rs")
+        result.assert_outcomes(passed=1, skipped=3)
+        result.stdout.fnmatch_lines(["*append looks into a broker of this process, and --kafka names another cluster*"])
+        assert "orders" in broker.topics()
+
+
+def test_clients_of_each_kind_are_chosen_by_name_and_closed_after_the_test(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        MADE = []
+        def test_default(kafka_broker_session, kafka_topic):
+            producer = kafka_broker_session.producer(acks="all")
+            producer.send(kafka_topic, b"x").get(30)
+            admin = kafka_broker_session.admin({"client.id": "me"})
+            assert type(admin).__module__.startswith("kafka.") and kafka_topic in admin.list_topics()
+            MADE.append(producer)
+        def test_they_were_closed(kafka_broker_session):
+            assert MADE[0]._closed
+        def test_confluent(kafka_broker, kafka_topic, kafka_group):
+            producer = kafka_broker.producer({"acks": "all"}, client="confluent-kafka")
+            producer.produce(kafka_topic, b"x")
+            consumer = kafka_broker.consumer(kafka_topic, {"group.id": kafka_group}, client="confluent-kafka")
+            assert consumer.poll(30).value() == b"x"
+            assert kafka_topic in kafka_broker.admin(client="confluent-kafka").list_topics(timeout=30).topics
+            with pytest.raises(Exception, match="'kafka' is not known; known are kafka-python, confluent-kafka"):
+                kafka_broker.producer(client="kafka")
+        def test_names_of_librdkafka(kafka_broker):
+            assert kafka_broker.config({"a": 1}) == {"bootstrap.servers": kafka_broker.bootstrap_servers, "a": 1}
+    """)
+    run_inside(pytester).assert_outcomes(passed=4)
+    run_inside(pytester, "-o", "kafka_client=librdkafka").stdout.fnmatch_lines(
+        ["*kafka_client=librdkafka: must be kafka-python or confluent-kafka*"]
+    )
+
+
+def test_process_of_its_own_is_killed_and_recovers(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        @pytest.mark.kafka(mode="process", topics={"t": 1})
+        def test_kill(kafka_broker):
+            kafka_broker.producer().send("t", b"x").get(30)
+            before = kafka_broker.pid
+            kafka_broker.kill()
+            assert not kafka_broker.is_running
+            kafka_broker.start()
+            assert kafka_broker.pid != before
+            assert next(kafka_broker.consumer("t")).value == b"x"
+            with pytest.raises(RuntimeError, match="records looks into a broker of this process: not with mode="):
+                kafka_broker.records("t")
+    """)
+    run_inside(pytester).assert_outcomes(passed=1)
+
+
+def test_data_is_kept_when_asked_for(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile('def test_it(kafka_broker): kafka_broker.append("t", b"x")')
+    result = run_inside(pytester, "--kafka-keep", f"--basetemp={pytester.path / 'kept'}")
+    (line,) = (line for line in result.outlines if line.startswith("data of kafka_broker of "))
+    assert (Path(line.rpartition(": ")[2]) / "t-0" / "00000000000000000000.log").stat().st_size > 0
+
+
+@pytest.mark.parametrize("count", [8, pytest.param(100, marks=pytest.mark.long)])
+def test_many_tests_with_a_broker_each_leave_nothing(pytester: pytest.Pytester, count: int) -> None:
+    pytester.makepyfile(f"""
+        import threading
+        import pytest
+        @pytest.mark.parametrize("number", range({count}))
+        def test_it(kafka_broker, number):
+            assert kafka_broker.topics() == []
+            kafka_broker.append("t", b"x")
+            assert [each.name for each in threading.enumerate()].count("pybroker") == 1
+    """)
+    before = set(threading.enumerate())
+    run_inside(pytester).assert_outcomes(passed=count)
+    assert set(threading.enumerate()) <= before
+
+
+def test_run_without_a_broker_imports_only_the_plugin(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        "import sys\n"
+        "def test_it():\n"
+        "    loaded = {name for name in sys.modules if name.startswith('pybroker')}\n"
+        "    assert loaded == {'pybroker', 'pybroker.testkit', 'pybroker.testkit.plugin'}\n"
+    )
+    run_outside(pytester).assert_outcomes(passed=1)
