@@ -4,6 +4,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+from ..broker.clock.clocks import BlockingClock
 from ..broker.library.broker import Broker
 from ..broker.library.inspection.blocking_inspection import BlockingInspection
 from ..broker.library.loop_thread import LoopThread
@@ -30,6 +31,8 @@ class KafkaBroker(BlockingInspection, Clients):
     def __init__(self, settings: SettingsMapping, preferred_client: str | None = None) -> None:
         super().__init__(preferred_client)
         self._broker = Broker(settings, keep_requests=_KEPT_REQUESTS)
+        self.clock = BlockingClock(self._broker.clock)
+        """The clock of the broker, which tests move."""
         self._thread = LoopThread("pybroker")
         try:
             self._thread.call(self._broker.start())

@@ -318,7 +318,7 @@ WIDE_RECORDS: dict[str, tuple[int | None, str]] = {
     "broker/coordinator/group/joining.py:JoinRequest": (12, "the fields of a request"),
     "broker/coordinator/group/member.py:Member": (15, "the state of a member of a group"),
     "broker/coordinator/group/settings.py:GroupSettings": (None, "Kafka's settings of groups"),
-    "broker/environment.py:Environment": (14, "what a broker takes from the outside world"),
+    "broker/environment.py:Environment": (15, "what a broker takes from the outside world"),
     "broker/inter_broker/request_versions.py:RequestVersions": (None, "one version for each API between brokers"),
     "broker/network/settings.py:NetworkSettings": (None, "Kafka's settings of listeners"),
     "broker/v1/known_state.py:KnownState": (12, "the parts of a broker that the documents show"),

@@ -48,6 +48,17 @@ def test_topics_and_groups_are_unique_and_of_the_broker_in_use(pytester: pytest.
     run_inside(pytester).assert_outcomes(passed=5)
 
 
+def test_clock_of_the_broker_in_use_is_moved(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        def test_days(kafka_clock, kafka_broker, kafka_topic):
+            kafka_broker.append(kafka_topic, b"old")
+            kafka_clock.advance(days=8)
+            kafka_broker.append(kafka_topic, b"new")
+            assert [each.value for each in kafka_broker.records(kafka_topic)] == [b"new"]
+    """)
+    run_inside(pytester).assert_outcomes(passed=1)
+
+
 def test_marker_sets_topics_and_settings_and_the_nearest_counts(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nkafka_settings =\n    num.partitions=5\n    message.max.bytes = 2000\n")
     pytester.makepyfile("""

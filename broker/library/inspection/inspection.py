@@ -1,7 +1,6 @@
 """The part of `Broker` with which tests look into a running broker and wait for events in it."""
 
 import asyncio
-import time
 from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from ....base.topic_partition import TopicPartition
 from ....config.config import Config
 from ....protocol.records.record import Headers
 from ...apis.broker_parts import BrokerParts
+from ...clock.clocks import TestClock
 from .data_copies import DataCopies, Snapshot, empty
 from .overview import group_lines, lag_of_group, topic_lines
 from .request_ring import RequestRing
@@ -27,6 +27,7 @@ class Inspection:
     The methods see the topics and groups of this broker only. A wait ends with a TimeoutError that says what was there.
     """
 
+    clock: TestClock
     _ring: RequestRing | None = None
     _copies: DataCopies | None = None
 
@@ -92,7 +93,7 @@ class Inspection:
         """
         from .appending import append_values
 
-        now_ms = _now_ms() if timestamp_ms is None else timestamp_ms
+        now_ms = self.clock.clock_ms() if timestamp_ms is None else timestamp_ms
         return append_values(self._parts, topic, values, partition, now_ms, key=key, headers=headers)
 
     def load(self, file: str | Path, topic: str | None = None) -> Coroutine[Any, Any, int]:
@@ -103,7 +104,7 @@ class Inspection:
         """
         from .record_files import load_file
 
-        return load_file(self._parts, Path(file), topic, _now_ms())
+        return load_file(self._parts, Path(file), topic, self.clock.clock_ms())
 
     def dump(self, file: str | Path, *topics: str, committed_only: bool = True) -> Coroutine[Any, Any, int]:
         """Write the records of these topics to a file, a line of JSON each; without topics, of all that are not
@@ -198,7 +199,3 @@ class Inspection:
     def request_lines(self, since_ms: int = 0) -> list[str]:
         """The last requests, the oldest first; none unless the broker was made with ``keep_requests``."""
         return [] if self._ring is None else self._ring.lines(since_ms)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
