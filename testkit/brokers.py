@@ -91,6 +91,11 @@ class Brokers:
         test = _NOT_IN_NAMES.sub("-", request.node.name).strip("-")[:_LONGEST_NAME]
         return f"{test}-{uuid4().hex[:8]}"
 
+    def stop_aio_clients(self) -> None:
+        """Stop the asynchronous clients of the test, whose loop is still open but does not run."""
+        for broker in self._open.values():
+            broker.stop_aio_clients()
+
     def test_is_over(self) -> None:
         """Close the clients that the test made of brokers that live longer."""
         self._used.clear()

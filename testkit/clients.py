@@ -32,10 +32,13 @@ class Clients:
 
     _preferred: str | None = None
     _closers: list[Callable[[], object]]
+    _stoppers: list[Callable[[], object]]
+    """Of asynchronous clients."""
 
     def __init__(self, preferred: str | None) -> None:
         self._preferred = preferred
         self._closers = []
+        self._stoppers = []
 
     @property
     def bootstrap_servers(self) -> str:
@@ -126,9 +129,12 @@ class Clients:
 
     def close_clients(self) -> None:
         """Close the clients that were made; errors of clients whose broker is gone are passed over."""
-        while self._closers:
-            with contextlib.suppress(Exception):
-                self._closers.pop()()
+        self.stop_aio_clients()
+        _call_all(self._closers)
+
+    def stop_aio_clients(self) -> None:
+        """Stop the asynchronous clients, each on its loop, unless the loop is closed or runs."""
+        _call_all(self._stoppers)
 
     # -- internal
 
@@ -158,15 +164,20 @@ class Clients:
         return client
 
     def _stopping(self, client: Any, method: str) -> Any:
-        """Stop an asynchronous client on its loop, unless the loop is closed, or still runs."""
         loop = asyncio.get_running_loop()
 
         def stop() -> None:
             if not loop.is_closed() and not loop.is_running():
                 loop.run_until_complete(getattr(client, method)())
 
-        self._closers.append(stop)
+        self._stoppers.append(stop)
         return client
+
+
+def _call_all(functions: list[Callable[[], object]]) -> None:
+    while functions:
+        with contextlib.suppress(Exception):
+            functions.pop()()
 
 
 def _split(topics: tuple[str | Mapping[str, Any], ...], options: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..broker.clock.clocks import BlockingClock
+from ..broker.faults.faults import Faults
 from ..broker.library.broker import Broker
 from ..broker.library.inspection.blocking_inspection import BlockingInspection
 from ..broker.library.loop_thread import LoopThread
@@ -44,9 +45,11 @@ class KafkaBroker(BlockingInspection, Clients):
         """Close the clients, stop the broker and remove its temporary data."""
         try:
             self.close_clients()
-            self._thread.call(self._broker.close())
         finally:
-            self._thread.close()
+            try:
+                self._thread.call(self._broker.close())
+            finally:
+                self._thread.close()
 
     # -- properties
 
@@ -84,6 +87,11 @@ class KafkaBroker(BlockingInspection, Clients):
     def aio(self) -> AioHelpers:
         """The helpers as coroutines, for any asyncio loop."""
         return AioHelpers(self._broker, self._thread)
+
+    @property
+    def faults(self) -> Faults:
+        """Faults that tests set; they may be set from any thread."""
+        return self._broker.faults
 
     # -- operations
 

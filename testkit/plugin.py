@@ -69,9 +69,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     item.stash[_STARTED_MS] = time.time_ns() // 1_000_000
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
     brokers = item.config.stash.get(_BROKERS, None)
+    if brokers is not None:
+        brokers.stop_aio_clients()  # before a fixture closes their loop
+    yield
     if brokers is not None:
         brokers.test_is_over()
 

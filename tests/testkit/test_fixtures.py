@@ -59,6 +59,22 @@ def test_clock_of_the_broker_in_use_is_moved(pytester: pytest.Pytester) -> None:
     run_inside(pytester).assert_outcomes(passed=1)
 
 
+def test_faults_of_the_broker_in_use_are_taken_back(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        def test_fault(kafka_broker_session, kafka_faults, kafka_topic):
+            fault = kafka_faults.error("Produce", "NOT_LEADER_OR_FOLLOWER", topic=kafka_topic, times=1)
+            kafka_broker_session.producer(retry_backoff_ms=1).send(kafka_topic, b"x").get(30)
+            assert fault.fired == 1
+            kafka_faults.hang("Produce")
+        def test_none_is_left(kafka_broker_session, kafka_topic):
+            assert kafka_broker_session.faults.all() == []
+            kafka_broker_session.faults.hang("Produce")
+            kafka_broker_session.reset()
+            assert kafka_broker_session.faults.all() == []
+    """)
+    run_inside(pytester).assert_outcomes(passed=2)
+
+
 def test_marker_sets_topics_and_settings_and_the_nearest_counts(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nkafka_settings =\n    num.partitions=5\n    message.max.bytes = 2000\n")
     pytester.makepyfile("""

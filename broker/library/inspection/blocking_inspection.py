@@ -1,10 +1,9 @@
 """The part of `BlockingBroker` with which tests look into a running broker and wait for events in it."""
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ....protocol.records.record import Headers
 from ..loop_thread import LoopThread
 from .data_copies import Snapshot
 from .inspection import Inspection
@@ -43,7 +42,7 @@ class BlockingInspection:
         *values: bytes | str | None,
         key: bytes | str | None = None,
         partition: int | None = None,
-        headers: Headers = (),
+        headers: Iterable[tuple[str, bytes | None]] = (),
         timestamp_ms: int | None = None,
     ) -> list[StoredRecord]:
         """As `Inspection.append`."""

@@ -1,15 +1,15 @@
 """The part of `Broker` with which tests look into a running broker and wait for events in it."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ....base.topic_partition import TopicPartition
 from ....config.config import Config
-from ....protocol.records.record import Headers
 from ...apis.broker_parts import BrokerParts
 from ...clock.clocks import TestClock
+from ...faults.faults import Faults
 from .data_copies import DataCopies, Snapshot, empty
 from .overview import group_lines, lag_of_group, topic_lines
 from .request_ring import RequestRing
@@ -28,6 +28,7 @@ class Inspection:
     """
 
     clock: TestClock
+    faults: Faults
     _ring: RequestRing | None = None
     _copies: DataCopies | None = None
 
@@ -83,7 +84,7 @@ class Inspection:
         *values: bytes | str | None,
         key: bytes | str | None = None,
         partition: int | None = None,
-        headers: Headers = (),
+        headers: Iterable[tuple[str, bytes | None]] = (),
         timestamp_ms: int | None = None,
     ) -> Coroutine[Any, Any, list[StoredRecord]]:
         """Append records to a topic, which is created if it is missing; return them with their offsets.
@@ -94,7 +95,7 @@ class Inspection:
         from .appending import append_values
 
         now_ms = self.clock.clock_ms() if timestamp_ms is None else timestamp_ms
-        return append_values(self._parts, topic, values, partition, now_ms, key=key, headers=headers)
+        return append_values(self._parts, topic, values, partition, now_ms, key=key, headers=tuple(headers))
 
     def load(self, file: str | Path, topic: str | None = None) -> Coroutine[Any, Any, int]:
         """Append the records of a file as ``pybroker consume -o jsonl`` and ``dump`` write it; return their number.
@@ -161,7 +162,7 @@ class Inspection:
             await self.start()
 
     async def reset(self) -> None:
-        """Stop the broker, remove all its data, and start it as new on the same port.
+        """Stop the broker, remove its data and faults, and start it as new on the same port. Its clock stays.
 
         Raises RuntimeError for a broker whose directory the program has named: such data is kept.
         """
@@ -174,6 +175,7 @@ class Inspection:
                 await asyncio.to_thread(empty, directory)
         finally:
             await self.start()
+        self.faults.clear()
         if self._ring is not None:
             self._ring.clear()
 
