@@ -54,4 +54,4 @@ class AioHelpers:
         return self._there(self._broker.wait_committed(group, topic, partition, offset, timeout=timeout))
 
     def _there(self, work: Coroutine[Any, Any, Result]) -> Awaitable[Result]:
-        return asyncio.wrap_future(self._thread.submit(work))
+        return asyncio.wrap_future(self._thread.begin(work))

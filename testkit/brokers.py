@@ -75,7 +75,7 @@ class Brokers:
         options = options_of(request.node, self._config)
         if self._place != PYBROKER:
             pytest.skip("kafka_cluster starts brokers of its own, and --kafka names another cluster")
-        cluster = KafkaCluster(options.brokers or 3, _settings_of(options), self._client)
+        cluster = KafkaCluster(options.brokers or 3, _settings_of(options), options.mode, self._client)
         with self._listed(request, cluster, options.topics):
             yield cluster
 

@@ -130,7 +130,7 @@ class KafkaBroker(BlockingInspection, Clients):
 
         asked: Coroutine[Any, Any, list[str]] = ask()
         try:
-            return self._thread.submit(asked).result(_REPORT_LIMIT_S)
+            return self._thread.begin(asked).result(_REPORT_LIMIT_S)
         except TimeoutError:
             return [f"the broker's event loop did not answer within {_REPORT_LIMIT_S:g} s"]
         except Exception as error:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ..broker.library.cluster.blocking_cluster import Mode
 from ..broker.library.cluster.cluster import Cluster
 from ..broker.library.settings_from_mapping import SettingsMapping
 from .clients import Clients
@@ -15,9 +16,11 @@ __all__ = ["KafkaCluster"]
 class KafkaCluster(Clients):
     """A running cluster with clients. Its other methods are those of `Cluster`, such as ``kill(1)``."""
 
-    def __init__(self, brokers: int, settings: SettingsMapping, preferred_client: str | None = None) -> None:
+    def __init__(
+        self, brokers: int, settings: SettingsMapping, mode: Mode, preferred_client: str | None = None
+    ) -> None:
         super().__init__(preferred_client)
-        self._given = Cluster(brokers, settings)
+        self._given = Cluster(brokers, settings, mode=mode)
         self.cluster = self._given.__enter__()
 
     @property

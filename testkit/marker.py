@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -26,7 +26,7 @@ class KafkaOptions:
     settings: Settings = field(default_factory=dict)
     as_version: str | None = None
     topics: Mapping[str, int] = field(default_factory=dict)
-    mode: str = "thread"
+    mode: Literal["thread", "process"] = "thread"
 
 
 def options_of(node: pytest.Item | pytest.Collector, config: pytest.Config) -> KafkaOptions:
