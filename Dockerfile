@@ -6,7 +6,7 @@ FROM python:3.11-slim AS build
 COPY . /src
 RUN /src/scripts/image-build install
 
-FROM python:3.11-slim
+FROM python:3.11-slim AS broker
 LABEL org.opencontainers.image.title="pybroker" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/pybroker /opt/pybroker

@@ -18,6 +18,7 @@ from ..given_settings import log_format
 from .first_process import become_first_process, hold_signals
 from .secret_files import with_secret_files
 from .server_file import final_properties, places_in_environment, read_mounted
+from .zookeeper_stand_in import become_stand_in, without_stand_in
 
 __all__ = ["container_command"]
 
@@ -48,6 +49,13 @@ def container_command(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--data", metavar="DIRECTORY", default=_DATA, help=f"data directory when no setting names one; default: {_DATA}"
     )
+    parser.add_argument("--write-only", action="store_true", help="write the combined settings, then exit")
+    parser.add_argument(
+        "--zookeeper-stand-in",
+        metavar="FILE",
+        type=Path,
+        help="hold the port that this file of ZooKeeper's settings names, for start scripts that begin ZooKeeper",
+    )
     parser.add_argument(
         "--prepared", action="store_true", help="the combined settings are written already: run the broker"
     )
@@ -55,7 +63,9 @@ def container_command(arguments: Sequence[str]) -> int:
         "variables", nargs="*", metavar="KAFKA_NAME=VALUE", help="variables that take precedence over the environment"
     )
     options = parser.parse_args(arguments)
-    is_first = os.getpid() == 1 and not options.prepared
+    if options.zookeeper_stand_in is not None:
+        become_stand_in(options.zookeeper_stand_in)
+    is_first = os.getpid() == 1 and not options.prepared and not options.write_only
     if is_first:
         hold_signals()
     environment = {**os.environ, **_variables(options.variables)}
@@ -64,7 +74,10 @@ def container_command(arguments: Sequence[str]) -> int:
         log_to_stderr(level, form)  # so that errors of the settings are JSON too
     environment = with_secret_files(environment)
     if not options.prepared:
+        environment = without_stand_in(environment)
         _prepare(options.config, final_properties(read_mounted(options.mounted), environment, options.data))
+    if options.write_only:
+        return 0
     if is_first:
         again = [sys.executable, "-m", "pybroker", "container", "--prepared", "--config", str(options.config)]
         become_first_process([*again, "--mounted", str(options.mounted)], environment)

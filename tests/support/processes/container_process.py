@@ -79,6 +79,11 @@ class ContainerProcess:
         self._process.send_signal(signal.SIGTERM)
         return self.wait()
 
+    def kill(self) -> int:
+        assert self._process is not None
+        self._process.kill()
+        return self.wait()
+
     def wait(self) -> int:
         assert self._process is not None
         assert self._reader is not None

@@ -1,0 +1,50 @@
+"""The Kafka modules of testcontainers start the image unchanged.
+
+No Docker daemon is needed: each module's own start script runs as the first process of namespaces whose root directory
+is that of the image (`support/processes/image_namespace.py`), with the environment that the module sets. The scripts
+are in ``tests/reference/testcontainers``, with their origin.
+"""
+
+import re
+import struct
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.processes.image_namespace import ImageInNamespace
+from support.source_tree import ROOT
+
+MODULES: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "tests/reference/testcontainers/modules.toml").read_text())
+QUICK = ("python-zookeeper", "python-kraft", "dotnet-confluent")
+NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in MODULES]
+METADATA_REQUEST = struct.pack(">hhih", 3, 1, 7, -1) + struct.pack(">i", 0)  # version 1, of no topic
+ASKING = """
+import socket
+with socket.create_connection(("127.0.0.1", {port}), 30) as connection:
+    connection.sendall(bytes.fromhex("{question}"))
+    print(connection.recv(1000).hex())
+"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_start_script_of_the_module_starts_the_broker(name: str, tmp_path: Path) -> None:
+    module = MODULES[name]
+    listeners = dict(re.findall(r"(\w+)://[\d.]*:(\d+)", module["environment"]["KAFKA_LISTENERS"]))
+    image = ImageInNamespace(tmp_path)
+    started = image.runs(module["command"], (module["path"], module["script"]), module["environment"])
+    started.begin()
+
+    def ask(port: str, question: bytes) -> bytes:
+        return bytes.fromhex(image.beside(started, ASKING.format(port=port, question=question.hex())))
+
+    try:
+        assert started.says(module["waits_for"]), started.output
+        frame = struct.pack(">i", len(METADATA_REQUEST)) + METADATA_REQUEST
+        assert struct.pack(">h", len("localhost")) + b"localhost" + struct.pack(">i", 40093) in ask(
+            listeners["PLAINTEXT"], frame
+        )
+        if "zookeeper-server-start" in module["script"]:
+            assert ask("2181", b"srvr") == b"pybroker stands in for ZooKeeper\n"
+    finally:
+        started.kill()
