@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ...base.command_parser import CommandParser
 from ...base.printable import printable
 from ..exit_codes import DONE
-from ..output.columns import Column
+from ..output.columns import Column, counted
 from ..verb import Call, Verb
 from .shapes import ClusterBroker, ClusterNumbers
 
@@ -45,7 +45,8 @@ def _lines(view: ClusterNumbers) -> Iterator[str]:
     yield printable(f"cluster     {view.cluster_id or '(unknown)'}")
     yield f"controller  {'none' if view.controller is None else f'broker {view.controller}'}"
     yield f"brokers     {view.brokers:,}"
-    yield f"topics      {view.topics:,} with {view.partitions:,} partitions and {view.replicas:,} replicas"
+    partitions, replicas = counted(view.partitions, "partition"), counted(view.replicas, "replica")
+    yield f"topics      {view.topics:,} with {partitions} and {replicas}"
 
 
 def _brokers(call: Call) -> int:

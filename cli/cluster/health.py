@@ -13,10 +13,11 @@ from ...protocol.messages.metadata import MetadataResponse
 from ..configs.found_settings import found_settings
 from ..configs.resources import NamedResource, ResourceKind
 from ..exit_codes import DONE, NOT_ALLOWED, TIMED_OUT, UNHEALTHY, refusal
+from ..output.columns import counted
 from ..verb import Call, Verb
 from ..visible_topics import UNSEEN, sees_all
 from .log_directories import directories_of
-from .problems import counted, problem, problems_in
+from .problems import problem, problems_in
 from .shapes import ClusterHealth, ClusterProblem
 
 __all__ = ["HEALTH", "WAIT"]

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 
 from ...protocol.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
+from ..output.columns import counted
 from .shapes import ClusterProblem
 
-__all__ = ["counted", "problem", "problems_in"]
+__all__ = ["problem", "problems_in"]
 
 _SHOWN = 20
 
@@ -49,11 +50,6 @@ def problem(kind: str, what: str, items: Iterable[str]) -> ClusterProblem:
     """A problem with as many items as are shown."""
     every = tuple(items)
     return ClusterProblem(kind=kind, what=what, items=every[:_SHOWN], count=len(every))  # type: ignore[arg-type]
-
-
-def counted(count: int, noun: str) -> str:
-    """A number with its noun, such as "1 broker" or "1,200 partitions"."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _counted(kind: str, noun: str, words: str, items: Iterable[str]) -> ClusterProblem:

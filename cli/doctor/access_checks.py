@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ...protocol.apis import ApiKey
-from ..cluster.problems import counted
+from ..output.columns import counted
 from .gathering import protocol_fits
 from .judgement import NO_ANSWER, Judgement, listed_names, ok, skipped
 from .shapes import BrokerFacts, Facts, PortFacts, PortKind, Unknown, Verdict

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 
 from ...base.kafka_names import INTERNAL_TOPICS
 from ...protocol.messages.metadata import MetadataResponsePartition
-from ..cluster.problems import counted
-from ..output.columns import bytes_text, duration_text
+from ..output.columns import bytes_text, counted, duration_text
 from .judgement import NO_ANSWER, NO_TOPICS, Judgement, listed_names, ok, skipped
 from .shapes import Facts, Unknown
 

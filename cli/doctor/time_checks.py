@@ -1,7 +1,6 @@
 """Checks of time: clocks, timestamps of the future, offsets that expire soon. Pure."""
 
-from ..cluster.problems import counted
-from ..output.columns import duration_text
+from ..output.columns import counted, duration_text
 from .judgement import Judgement, listed_names, ok, skipped
 from .shapes import ClockFacts, Facts, Unknown
 

@@ -18,11 +18,11 @@ from .shapes import GroupDescription, GroupMember
 __all__ = ["DESCRIBE", "assignment_text", "described_with_offsets"]
 
 _MEMBERS = (
-    Column("MEMBER", lambda row: row.member_id),
     Column("CLIENT", lambda row: row.client_id),
     Column("HOST", lambda row: row.host),
     Column("INSTANCE", lambda row: row.instance_id),
     Column("PARTITIONS", lambda row: assignment_text(row)),
+    Column("MEMBER", lambda row: row.member_id),
     Column("SUBSCRIBES TO", lambda row: row.topics, is_wide=True),
 )
 _PARTITIONS = (

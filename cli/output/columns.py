@@ -6,7 +6,7 @@ from typing import Any
 
 from ...base.printable import printable
 
-__all__ = ["Column", "as_text", "bytes_text", "duration_text"]
+__all__ = ["Column", "as_text", "bytes_text", "counted", "duration_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,11 @@ def as_text(value: Any) -> str:
     if isinstance(value, (tuple, list)):
         return ",".join(printable(str(each)) for each in value)
     return printable(str(value))
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun, such as "1 broker" or "1,200 partitions"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def bytes_text(size: int | None) -> str | None:

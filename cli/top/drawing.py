@@ -7,11 +7,10 @@ names in the cluster are.
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
-from unicodedata import combining, east_asian_width
 
 from ...base.printable import printable
-from ..cluster.problems import counted
-from ..output.columns import as_text, bytes_text
+from ..output.columns import as_text, bytes_text, counted
+from ..output.width import width_of, width_of_character
 from .keys import KEYS_HELP, ScreenState
 from .sections import SECTIONS, Section, rate_text
 from .shapes import TopView
@@ -48,7 +47,7 @@ def fitted(text: str, width: int, *, is_right: bool = False) -> str:
     """A printable text that takes exactly ``width`` columns of a terminal; a longer one is cut."""
     used = 0
     for at, character in enumerate(text):
-        taken = _columns_of(character)
+        taken = width_of_character(character)
         if used + taken > width:
             text, used = _cut(text[:at], width)
             break
@@ -59,19 +58,11 @@ def fitted(text: str, width: int, *, is_right: bool = False) -> str:
 
 def _cut(text: str, width: int) -> tuple[str, int]:
     """The text with a mark in place of its end, and how many columns it takes."""
-    used = sum(map(_columns_of, text))
+    used = width_of(text)
     while text and used > width - 1:
-        used -= _columns_of(text[-1])
+        used -= width_of_character(text[-1])
         text = text[:-1]
     return (text + _CUT, used + 1) if width > 0 else ("", 0)
-
-
-def _columns_of(character: str) -> int:
-    if character.isascii():
-        return 1
-    if combining(character):
-        return 0
-    return 2 if east_asian_width(character) in "WF" else 1
 
 
 def _head(view: TopView | None, state: ScreenState) -> str:

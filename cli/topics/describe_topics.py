@@ -8,7 +8,7 @@ from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ..configs.found_settings import found_settings
 from ..configs.resources import NamedResource, ResourceKind
-from ..output.columns import Column, as_text
+from ..output.columns import Column, as_text, counted
 from ..output.table import table
 from ..reading.moments import moment_text
 from ..results import report
@@ -90,7 +90,8 @@ def _lines(view: TopicDescription, call: Call) -> Iterator[str]:
     options, shown = call.options, call.output.shown
     has_all = not (options.partitions or options.configs or options.consumers or options.producers)
     replicas = max((len(each.replicas) for each in view.partitions), default=0)
-    counts = f"{len(view.partitions)} partitions, {replicas} replicas, min ISR {as_text(view.min_isr)}"
+    sizes = f"{counted(len(view.partitions), 'partition')}, {counted(replicas, 'replica')}"
+    counts = f"{sizes}, min ISR {as_text(view.min_isr)}"
     yield f"{printable(view.topic)}: {counts}, id {view.topic_id or '-'}"
     if options.configs or has_all:
         for setting in view.settings:

@@ -19,7 +19,7 @@ def test_created_topic_is_listed_and_described(pybroker: Pybroker, topic: str) -
     listed = pybroker("topics", "list", topic)
     assert listed.out.splitlines()[1].split() == [topic, "3", "1", "ok"]
     described = pybroker("topics", "describe", topic, "-o", "wide").out.splitlines()
-    assert re.fullmatch(f"{topic}: 3 partitions, 1 replicas, min ISR 1, id [-_A-Za-z0-9]{{22}}", described[0])
+    assert re.fullmatch(f"{topic}: 3 partitions, 1 replica, min ISR 1, id [-_A-Za-z0-9]{{22}}", described[0])
     assert described[1] == "  retention.ms=1000"
     assert [line.split()[0] for line in described[3:]] == ["0", "1", "2"]
 

@@ -27,9 +27,15 @@ Pybroker = Callable[..., Ran]
 """Runs a command with these arguments."""
 
 
-def run(servers: str, *arguments: str) -> Ran:
-    """Run a command against the brokers at ``servers``."""
-    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""), io.StringIO()
+class _Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+def run(servers: str, *arguments: str, is_terminal: bool = False) -> Ran:
+    """Run a command against the brokers at ``servers``. ``is_terminal``: what its standard output says of itself."""
+    kind = _Terminal if is_terminal else io.TextIOWrapper
+    out, err = kind(io.BytesIO(), "utf-8", newline=""), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = main([*arguments, "-b", servers])
     out.seek(0)

@@ -178,11 +178,11 @@ def _blob(name: str, text: str) -> bytes:
 
 
 @contextmanager
-def lying_broker(text: str, error_code: int = 0) -> Iterator[str]:
+def lying_broker(text: str, error_code: int = 0, kind: type[LyingBroker] = LyingBroker) -> Iterator[str]:
     """The address of such a broker."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        broker = LyingBroker(port, text, error_code)
+        broker = kind(port, text, error_code)
         failures: list[Exception] = []
 
         def serve(connection: socket.socket) -> None:
@@ -206,9 +206,11 @@ def lying_broker(text: str, error_code: int = 0) -> Iterator[str]:
 
         thread = threading.Thread(target=accept)
         thread.start()
-        yield f"127.0.0.1:{port}"
-        listener.shutdown(socket.SHUT_RDWR)
-        thread.join()
+        try:
+            yield f"127.0.0.1:{port}"
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
         assert not failures, failures[0]
 
 
