@@ -199,6 +199,8 @@ def _run_noun(name: str, arguments: Sequence[str]) -> int:
     from ...cli.command import run_noun
 
     noun = NOUNS[name].load()
+    if arguments:
+        noun.verb(arguments[0])  # imports it, if it is not imported yet
     gc.freeze()
     gc.enable()
     return run_noun(replace(noun, programs=_programs_of(name, arguments)), arguments)
