@@ -23,6 +23,7 @@ from pybroker.protocol.messages import describe_producers as p
 from pybroker.protocol.messages import list_offsets as lo
 from pybroker.protocol.messages import offset_fetch as of
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
+from pybroker.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from support.clients.wire_client import WireClient
 from support.clients.wire_member import WireMember, wait_for_coordinator
 
@@ -43,7 +44,7 @@ def broker() -> Iterator[BlockingBroker]:
         yield broker
 
 
-def produce(broker: BlockingBroker, *values: bytes, topic: str = "t", key: bytes | None = None) -> list[Any]:
+def produce(broker: BlockingBroker, *values: bytes | None, topic: str = "t", key: bytes | None = None) -> list[Any]:
     """Produces to partition 0; returns the metadata of the records."""
     with closing(KafkaProducer(bootstrap_servers=broker.bootstrap_servers, acks="all")) as producer:
         return [producer.send(topic, value, key, partition=0).get(30) for value in values]
@@ -157,7 +158,7 @@ def test_nothing_goes_before_its_time(broker: BlockingBroker) -> None:
     assert (offset(broker, EARLIEST), committed(broker, "left")) == (1, -1)
 
 
-def test_records_are_compacted_after_min_compaction_lag() -> None:
+def test_records_are_compacted_after_their_lag_and_tombstones_go_after_delete_retention() -> None:
     settings = {
         "log.cleanup.policy": "compact",
         "log.cleaner.min.compaction.lag.ms": str(HOUR_MS),
@@ -165,30 +166,41 @@ def test_records_are_compacted_after_min_compaction_lag() -> None:
         "log.segment.bytes": "1000",
     }
     with Broker({**SETTINGS, **settings}) as broker:
-        produce(broker, *[b"%03d" % number + 300 * b"." for number in range(10)], key=b"key")
+        produce(broker, None, key=b"deleted")
+        produce(broker, *fillers(10), key=b"key")
         broker.clock.advance(minutes=30)
-        assert len(all_values(broker)) == 10
+        assert len(all_values(broker)) == 11
         broker.clock.advance(minutes=31)
         left = all_values(broker)
-        assert len(left) < 5
-        assert left[-1].startswith(b"009")
+        assert left[0] is None
+        assert len(left) < 6
+        assert left[-1] == fillers(10)[-1]
+        produce(broker, *fillers(10), key=b"key")
+        broker.clock.advance(hours=25)
+        assert None not in all_values(broker)
 
 
-def all_values(broker: BlockingBroker) -> list[bytes]:
+def fillers(count: int) -> list[bytes]:
+    """Values of which three fill a segment."""
+    return [b"%03d" % number + 300 * b"." for number in range(count)]
+
+
+def all_values(broker: BlockingBroker) -> list[bytes | None]:
     """The values in partition 0."""
     with closing(KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="earliest")) as consumer:
         partition = TopicPartition("t", 0)
         consumer.assign([partition])
         end = consumer.end_offsets([partition])[partition]
-        values: list[bytes] = []
+        values: list[bytes | None] = []
         while consumer.position(partition) < end:
             for records in consumer.poll(10_000).values():
                 values += [record.value for record in records]
         return values
 
 
-def test_log_append_time_follows_a_clock_that_stands_still() -> None:
-    with Broker({**SETTINGS, "log.message.timestamp.type": "LogAppendTime"}) as broker:
+def test_log_append_time_and_age_of_segments_follow_a_clock_that_stands_still() -> None:
+    settings = {"log.message.timestamp.type": "LogAppendTime", "log.retention.ms": "-1"}
+    with Broker({**SETTINGS, **settings}) as broker:
         at_ms = broker.clock.clock_ms() + 100 * DAY_MS
         broker.clock.freeze(at_ms)
         assert [each.timestamp for each in produce(broker, b"1", b"2")] == [at_ms, at_ms]
@@ -199,6 +211,11 @@ def test_log_append_time_follows_a_clock_that_stands_still() -> None:
         broker.clock.unfreeze()
         (last,) = produce(broker, b"4")
         assert at_ms + HOUR_MS <= last.timestamp < at_ms + 2 * HOUR_MS
+        files = broker.data_directory / "t-0"
+        assert len(list(files.glob("*.log"))) == 1
+        broker.clock.advance(days=8)
+        produce(broker, b"5")
+        assert len(list(files.glob("*.log"))) == 2
 
 
 def test_producers_expire_and_may_go_on_as_with_kafka(broker: BlockingBroker) -> None:
@@ -346,7 +363,7 @@ def test_killed_consumer_is_replaced_by_a_living_one(broker: BlockingBroker) -> 
         assert len(described(broker, "g")[1]) == 1
 
 
-def test_transaction_past_its_time_out_is_aborted(broker: BlockingBroker) -> None:
+def test_transaction_past_its_time_out_is_aborted_and_its_id_expires(broker: BlockingBroker) -> None:
     producer = ConfluentProducer(
         {
             "bootstrap.servers": broker.bootstrap_servers,
@@ -363,6 +380,16 @@ def test_transaction_past_its_time_out_is_aborted(broker: BlockingBroker) -> Non
     assert offset(broker, LATEST, isolation=COMMITTED) == 2  # the record, and the marker that aborts it
     with pytest.raises(KafkaException, match="fence"):
         producer.commit_transaction(30)
+    assert transaction_code(broker) == ErrorCode.NONE
+    broker.clock.advance(days=8)
+    assert transaction_code(broker) == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+
+
+def transaction_code(broker: BlockingBroker) -> int:
+    """The error code of DescribeTransactions."""
+    with WireClient(broker.bootstrap_servers) as client:
+        answer = client.ask(DescribeTransactionsRequest(transactional_ids=["id"]), 0)
+    return int(answer.transaction_states[0].error_code)
 
 
 def test_idle_connections_are_closed_and_those_of_living_members_are_not(broker: BlockingBroker) -> None:

@@ -73,6 +73,21 @@ def test_busy_connection_is_closed_only_after_it_became_idle() -> None:
     assert world.closed == ["busy"]
 
 
+def test_spared_connection_stays_open_and_counts_as_active_at_the_end() -> None:
+    world = World()
+    spared = world.connection("spared")
+    world.connection("idle")
+    world.idle.spares = lambda connection: connection is spared
+    world.timers.advance(15_000)
+    assert world.closed == ["idle"]
+    world.timers.advance(4_000)
+    world.idle.end_sparing()
+    world.timers.advance(9_999)
+    assert world.closed == ["idle"]
+    world.timers.advance(1)
+    assert world.closed == ["idle", "spared"]
+
+
 def test_forgotten_connection_is_not_closed() -> None:
     world = World()
     gone = world.connection("gone")
