@@ -62,6 +62,8 @@ class ClockedBroker:
         self._store = store
         self._listeners: Listeners | None = None
         self._move: TimerMove | None = None
+        self._ending: frozenset[object] = frozenset()
+        """Connections that a client had closed before a move, and that only finish what is under way."""
         self._busy_before: set[Transaction] = set()
         """Transactions that were ending before a move, and may go on to wait for a leader."""
 
@@ -98,6 +100,7 @@ class ClockedBroker:
         self._busy_before = self._transactions.busy()
         self._groups.give_grace(self._grace_ms)
         if self._listeners is not None:
+            self._ending = frozenset(each.info for each in self._listeners.connections() if each.is_ending)
             self._listeners.idle.spares = self._is_of_living_member
 
     async def settle(self) -> None:
@@ -127,7 +130,9 @@ class ClockedBroker:
 
     def _is_alive(self, member: Member) -> bool:
         move, info = self._move, member.connection
-        if move is None or not move.keep_alive or not isinstance(info, ConnectionInfo) or not info.is_open:
+        if move is None or not move.keep_alive or not isinstance(info, ConnectionInfo):
+            return False
+        if not info.is_open or info in self._ending:
             return False
         return move.silent.isdisjoint((member.member_id, member.client_id, member.group_instance_id or ""))
 

@@ -267,8 +267,7 @@ class Rebalances:
         for member in group.members.values():
             if member.session_timer is not None and is_alive(member):
                 self.expect(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS if member.is_new else member.session_timeout_ms)
-        is_joining = group.join_timer is not None and not group.is_in_initial_delay
-        if is_joining and any(map(is_alive, group.members_not_joined())):
+        if group.join_timer is not None and any(map(is_alive, group.members_not_joined())):
             self._cancel_join_timer(group)
             self._wait_for_members(group)
         if group.sync_timer is not None and any(map(is_alive, group.members_not_synced())):

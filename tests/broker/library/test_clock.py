@@ -5,7 +5,7 @@ import select
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
@@ -17,6 +17,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from pybroker import Broker
 from pybroker.broker.clock.clocks import BlockingClock, TestClock
 from pybroker.broker.library.broker import BlockingBroker
+from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages import describe_groups as d
 from pybroker.protocol.messages import describe_producers as p
@@ -26,6 +27,7 @@ from pybroker.protocol.messages.api_versions import ApiVersionsRequest
 from pybroker.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from support.clients.wire_client import WireClient
 from support.clients.wire_member import WireMember, wait_for_coordinator
+from support.time.patience import HANGS_AFTER_S
 
 SETTINGS = {
     "num.partitions": "2",
@@ -33,6 +35,8 @@ SETTINGS = {
     "transaction.state.log.num.partitions": "1",
     "group.initial.rebalance.delay.ms": "0",
 }
+POLL_MS = 60_000
+"""Longer than any rebalance: kafka-python 3.0 discards a JoinGroup response that arrives after a poll ends."""
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 EARLIEST, LATEST, COMMITTED = -2, -1, 1
@@ -44,34 +48,37 @@ def broker() -> Iterator[BlockingBroker]:
         yield broker
 
 
-def produce(broker: BlockingBroker, *values: bytes | None, topic: str = "t", key: bytes | None = None) -> list[Any]:
-    """Produces to partition 0; returns the metadata of the records."""
+def produce(broker: BlockingBroker, *values: bytes | None, partition: int = 0, key: bytes | None = None) -> list[Any]:
+    """Produces to a partition of the topic; returns the metadata of the records."""
     with closing(KafkaProducer(bootstrap_servers=broker.bootstrap_servers, acks="all")) as producer:
-        return [producer.send(topic, value, key, partition=0).get(30) for value in values]
+        return [producer.send("t", value, key, partition=partition).get(HANGS_AFTER_S) for value in values]
 
 
-def offset(broker: BlockingBroker, which: int, *, topic: str = "t", isolation: int = 0) -> int:
+def ask(broker: BlockingBroker, request: Message, version: int) -> Any:
+    """The response."""
+    with WireClient(broker.bootstrap_servers, HANGS_AFTER_S) as client:
+        return client.ask(request, version)
+
+
+def offset(broker: BlockingBroker, which: int, *, isolation: int = 0) -> int:
     """The earliest or latest offset of partition 0."""
     part = lo.ListOffsetsPartition(partition_index=0, timestamp=which)
     request = lo.ListOffsetsRequest(
-        replica_id=-1, isolation_level=isolation, topics=[lo.ListOffsetsTopic(name=topic, partitions=[part])]
+        replica_id=-1, isolation_level=isolation, topics=[lo.ListOffsetsTopic(name="t", partitions=[part])]
     )
-    with WireClient(broker.bootstrap_servers) as client:
-        return int(client.ask(request, 5).topics[0].partitions[0].offset)
+    return int(ask(broker, request, 5).topics[0].partitions[0].offset)
 
 
 def committed(broker: BlockingBroker, group: str) -> int:
     """The group's offset of partition 0; -1 for none."""
     topic = of.OffsetFetchRequestTopic(name="t", partition_indexes=[0])
-    with WireClient(broker.bootstrap_servers) as client:
-        answer = client.ask(of.OffsetFetchRequest(group_id=group, topics=[topic]), 5)
+    answer = ask(broker, of.OffsetFetchRequest(group_id=group, topics=[topic]), 5)
     return int(answer.topics[0].partitions[0].committed_offset)
 
 
 def described(broker: BlockingBroker, group: str) -> tuple[str, set[str]]:
     """The state of the group and the ids of its members."""
-    with WireClient(broker.bootstrap_servers) as client:
-        (found,) = client.ask(d.DescribeGroupsRequest(groups=[group]), 4).groups
+    (found,) = ask(broker, d.DescribeGroupsRequest(groups=[group]), 4).groups
     return found.group_state, {member.member_id for member in found.members}
 
 
@@ -114,14 +121,16 @@ def read(consumer: KafkaConsumer, count: int) -> list[bytes]:
     """Polls until there are so many values."""
     values: list[bytes] = []
     while len(values) < count:
-        for records in consumer.poll(10_000).values():
-            values += [record.value for record in records]
+        found = consumer.poll(POLL_MS)
+        assert found, "no record came"
+        values += [record.value for records in found.values() for record in records]
     return values
 
 
-def poll_until(consumer: KafkaConsumer, condition: Callable[[], bool]) -> None:
-    while not condition():
-        consumer.poll(200)
+def read_until_assigned(consumer: KafkaConsumer, partitions: int) -> None:
+    """Polls until the consumer has so many partitions; each has a record without a committed offset."""
+    while len(consumer.assignment()) != partitions:
+        assert consumer.poll(POLL_MS), f"no record came, and the consumer has {consumer.assignment()}"
 
 
 # -- the wall clock
@@ -193,8 +202,9 @@ def all_values(broker: BlockingBroker) -> list[bytes | None]:
         end = consumer.end_offsets([partition])[partition]
         values: list[bytes | None] = []
         while consumer.position(partition) < end:
-            for records in consumer.poll(10_000).values():
-                values += [record.value for record in records]
+            found = consumer.poll(POLL_MS)
+            assert found, "no record came"
+            values += [record.value for records in found.values() for record in records]
         return values
 
 
@@ -235,8 +245,7 @@ def produce_by(producer: ConfluentProducer, value: bytes) -> None:
 
 def producers_of(broker: BlockingBroker) -> Sequence[Any]:
     request = p.DescribeProducersRequest(topics=[p.TopicRequest(name="t", partition_indexes=[0])])
-    with WireClient(broker.bootstrap_servers) as client:
-        (topic,) = client.ask(request, 0).topics
+    (topic,) = ask(broker, request, 0).topics
     return list(topic.partitions[0].active_producers)
 
 
@@ -337,30 +346,38 @@ def test_initial_rebalance_delay_is_over_at_once() -> None:
 KILLED = """
 import sys
 from kafka import KafkaConsumer
-consumer = KafkaConsumer("t", bootstrap_servers=sys.argv[1], group_id="g", session_timeout_ms=45000)
-while not consumer.assignment():
-    consumer.poll(200)
-print("assigned", flush=True)
-while True:
-    consumer.poll(1000)
+consumer = KafkaConsumer(
+    "t",
+    bootstrap_servers=sys.argv[1],
+    group_id="g",
+    auto_offset_reset="earliest",
+    enable_auto_commit=False,
+    heartbeat_interval_ms=200,
+    session_timeout_ms=45_000,
+)
+while consumer.poll(60_000):
+    print("assigned", flush=True)
 """
 
 
 def test_killed_consumer_is_replaced_by_a_living_one(broker: BlockingBroker) -> None:
     produce(broker, b"1")
+    produce(broker, b"2", partition=1)
     line = [sys.executable, "-c", KILLED, broker.bootstrap_servers]
-    with (
-        subprocess.Popen(line, stdout=subprocess.PIPE) as killed,
-        closing(consumer_of(broker, client_id="living")) as living,
-    ):
-        assert killed.stdout is not None
-        assert killed.stdout.readline() == b"assigned\n"
-        poll_until(living, lambda: len(living.assignment()) == 1)
-        killed.kill()
-        killed.wait()
-        broker.clock.advance_timers(46)
-        poll_until(living, lambda: len(living.assignment()) == 2)
-        assert len(described(broker, "g")[1]) == 1
+    with subprocess.Popen(line, stdout=subprocess.PIPE) as killed:
+        try:
+            assert killed.stdout is not None
+            assert killed.stdout.readline() == b"assigned\n"
+            living = consumer_of(broker, client_id="living", enable_auto_commit=False)
+            with closing(living):
+                read_until_assigned(living, 1)
+                killed.kill()
+                killed.wait()
+                broker.clock.advance_timers(46)
+                read_until_assigned(living, 2)
+                assert len(described(broker, "g")[1]) == 1
+        finally:
+            killed.kill()
 
 
 def test_transaction_past_its_time_out_is_aborted_and_its_id_expires(broker: BlockingBroker) -> None:
@@ -368,15 +385,16 @@ def test_transaction_past_its_time_out_is_aborted_and_its_id_expires(broker: Blo
         {
             "bootstrap.servers": broker.bootstrap_servers,
             "transactional.id": "id",
-            "transaction.timeout.ms": 60_000,
+            "transaction.timeout.ms": 8_000,
         }
     )
+    broker.clock.freeze()
     producer.init_transactions(30)
     producer.begin_transaction()
     produce_by(producer, b"1")
-    broker.clock.advance_timers(50)
+    broker.clock.advance_timers(8)
     assert offset(broker, LATEST, isolation=COMMITTED) == 0
-    broker.clock.advance_timers(11)
+    broker.clock.advance_timers(ms=1)
     assert offset(broker, LATEST, isolation=COMMITTED) == 2  # the record, and the marker that aborts it
     with pytest.raises(KafkaException, match="fence"):
         producer.commit_transaction(30)
@@ -387,8 +405,7 @@ def test_transaction_past_its_time_out_is_aborted_and_its_id_expires(broker: Blo
 
 def transaction_code(broker: BlockingBroker) -> int:
     """The error code of DescribeTransactions."""
-    with WireClient(broker.bootstrap_servers) as client:
-        answer = client.ask(DescribeTransactionsRequest(transactional_ids=["id"]), 0)
+    answer = ask(broker, DescribeTransactionsRequest(transactional_ids=["id"]), 0)
     return int(answer.transaction_states[0].error_code)
 
 
@@ -397,12 +414,11 @@ def test_idle_connections_are_closed_and_those_of_living_members_are_not(broker:
     host, _, port = broker.bootstrap_servers.rpartition(":")
     with member(broker) as living, socket.create_connection((host, int(port))) as idle:
         living.join_alone({"t": [0]})
-        with WireClient(broker.bootstrap_servers) as client:  # the broker knows the idle connection by then
-            client.ask(ApiVersionsRequest(), 0)
+        ask(broker, ApiVersionsRequest(), 0)  # the broker knows the idle connection by then
         broker.clock.advance_timers(590)
         assert not select.select([idle], [], [], 0)[0]
         broker.clock.advance_timers(590)
-        idle.settimeout(30)
+        idle.settimeout(HANGS_AFTER_S)
         assert idle.recv(1) == b""
         assert living.heartbeat() == ErrorCode.NONE
 
