@@ -10,6 +10,7 @@ from ..broker.library.broker import Broker
 from ..broker.library.inspection.blocking_inspection import BlockingInspection
 from ..broker.library.loop_thread import LoopThread
 from ..broker.library.settings_from_mapping import SettingsMapping
+from ..broker.test_kit.blocking_acts import BlockingActs
 from ..config.config import Config
 from .aio_helpers import AioHelpers
 from .clients import Clients
@@ -92,6 +93,11 @@ class KafkaBroker(BlockingInspection, Clients):
     def faults(self) -> Faults:
         """Faults that tests set; they may be set from any thread."""
         return self._broker.faults
+
+    @property
+    def acts(self) -> BlockingActs:
+        """What a test makes the broker do at once, such as to fence a producer."""
+        return BlockingActs(self._broker.acts, self._thread.call)
 
     # -- operations
 

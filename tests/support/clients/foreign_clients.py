@@ -11,7 +11,17 @@ from pathlib import Path
 import pytest
 from support.processes.java import java_executable, kafka_libs
 
-__all__ = ["CACHE", "PROGRAMS", "bring", "client_command", "kcat_command", "running", "streams_java"]
+__all__ = [
+    "CACHE",
+    "JAVA_OPTIONS",
+    "PROGRAMS",
+    "bring",
+    "client_command",
+    "java_from_source",
+    "kcat_command",
+    "running",
+    "streams_java",
+]
 
 ROOT = Path(__file__).resolve().parents[3]
 CACHE = ROOT / ".cache"
