@@ -6,8 +6,9 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ...base.event_marks import marked
 from ...config.config import Config
@@ -21,6 +22,10 @@ from .gc_tuning import GcTuning
 from .ready_line import ready_line
 from .stop_signals import StopSignals
 
+if TYPE_CHECKING:
+    from ...protocol.messages.create_topics import CreatableTopic
+    from .first_topics import FirstTopics
+
 __all__ = ["run"]
 
 logger = logging.getLogger(__name__)
@@ -31,11 +36,12 @@ _SWITCH_INTERVAL_S = 0.0005
 With Python's default of 5 ms a client had 1 to 30 round trips a second beside one such worker; with this 70 to 100."""
 
 
-def run(config: Config, announce: Callable[[int], str] | None = None) -> int:
+def run(config: Config, announce: Callable[[int], str] | None = None, topics: "Sequence[CreatableTopic]" = ()) -> int:
     """Run a broker until SIGTERM or SIGINT; returns the exit code. Raises StartError.
 
     On SIGHUP the broker reads its settings file again; without a file it stops, because its terminal is gone.
-    ``announce``: returns a further log line for the started broker, given its id.
+    ``announce``: returns a further log line for the started broker, given its id. ``topics`` are created before, unless
+    they exist.
     """
     import uvloop
 
@@ -43,16 +49,21 @@ def run(config: Config, announce: Callable[[int], str] | None = None) -> int:
     raise_descriptor_limit()
     logger.info("starting, data in %s", ", ".join(os.path.abspath(directory) for directory in config.log_dirs))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(serve_until_stopped(config, announce))
+        return runner.run(serve_until_stopped(config, announce, topics))
 
 
-async def serve_until_stopped(config: Config, announce: Callable[[int], str] | None = None) -> int:
+async def serve_until_stopped(
+    config: Config, announce: Callable[[int], str] | None = None, topics: "Sequence[CreatableTopic]" = ()
+) -> int:
     signals = StopSignals(asyncio.get_running_loop())
     broker = _broker_with_test_kit(config) if config.boolean(TEST_KIT) else _broker(config)
     broker.failed.add_done_callback(lambda _failed: signals.told.set())
     hang_up = partial(signals.hear, signal.SIGHUP) if config.file is None else broker.reload_settings
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
+    first_topics = _first_topics(broker, topics) if topics else None
     await broker.start()
+    if first_topics is not None:
+        await first_topics.create()
     # Objects that exist after the start stay, so exclude them from garbage collections.
     gc.collect()
     gc.freeze()
@@ -77,6 +88,12 @@ async def serve_until_stopped(config: Config, announce: Callable[[int], str] | N
     await broker.stop()
     logger.info("stopped")
     return 1 if broker.failed.done() else 0
+
+
+def _first_topics(broker: BrokerServer, topics: "Sequence[CreatableTopic]") -> "FirstTopics":
+    from .first_topics import FirstTopics  # few brokers need it
+
+    return FirstTopics(broker, topics)
 
 
 def _broker(config: Config) -> BrokerServer:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from ....base.command_parser import BAD_INPUT, CommandError, CommandParser
 from ....base.unusable_path import why_unusable
-from ....config.config import Config
 from ....config.load import load_config
 from ...process.log_lines import log_to_stderr
 from ...process.run_broker import LOG_LEVELS, import_broker, run_broker
@@ -18,6 +17,7 @@ from ..given_settings import log_format
 from .first_process import become_first_process, hold_signals
 from .secret_files import with_secret_files
 from .server_file import final_properties, places_in_environment, read_mounted
+from .topics_variable import topics_to_create
 from .zookeeper_stand_in import become_stand_in, without_stand_in
 
 __all__ = ["container_command"]
@@ -73,6 +73,7 @@ def container_command(arguments: Sequence[str]) -> int:
     if form == "json":
         log_to_stderr(level, form)  # so that errors of the settings are JSON too
     environment = with_secret_files(environment)
+    topics = topics_to_create(environment)
     if not options.prepared:
         environment = without_stand_in(environment)
         _prepare(options.config, final_properties(read_mounted(options.mounted), environment, options.data))
@@ -82,7 +83,7 @@ def container_command(arguments: Sequence[str]) -> int:
         again = [sys.executable, "-m", "pybroker", "container", "--prepared", "--config", str(options.config)]
         become_first_process([*again, "--mounted", str(options.mounted)], environment)
     config = load_config(options.config, variables=places_in_environment(environment, read_mounted(options.mounted)))
-    return run_broker(config, level, form, serve=_serve)
+    return run_broker(config, level, form, serve=lambda config: import_broker()(config, kafka_started_line, topics))
 
 
 def log_level(environment: Mapping[str, str]) -> str:
@@ -101,10 +102,6 @@ def kafka_started_line(broker_id: int) -> str:
         f"in Apache Kafka's words: [KafkaServer id={broker_id}] started; Kafka Server started; "
         "Transitioning from RECOVERY to RUNNING"
     )
-
-
-def _serve(config: Config) -> int:
-    return import_broker()(config, kafka_started_line)
 
 
 def _variables(pairs: Sequence[str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 
 from ....config.properties import parse_properties
+from .topics_variable import CREATE_TOPICS
 
 __all__ = ["NOT_SETTINGS", "server_properties", "setting_name", "variables_by_setting", "with_derived_listeners"]
 
@@ -33,6 +34,7 @@ NOT_SETTINGS = frozenset(
         "KAFKA_LOG4J_LOGGERS",
         "KAFKA_TOOLS_LOG4J_LOGLEVEL",
         "KAFKA_JMX_HOSTNAME",
+        CREATE_TOPICS,
     }
 )
 

@@ -89,6 +89,15 @@ TOPICS = (
         "number of brokers.",
     ),
     event(
+        "topic.not-created-at-start",
+        "WARNING",
+        "broker/process/first_topics.py",
+        "topic %s of KAFKA_CREATE_TOPICS not created: %s",
+        "topic error",
+        "The variable asks for a topic that could not be created.",
+        "Correct the reason, such as a replication factor above the number of brokers; or create it with kafka-topics.",
+    ),
+    event(
         "topic.partitions-added",
         "INFO",
         "controller/topic_events.py",

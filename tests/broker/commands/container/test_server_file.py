@@ -96,8 +96,6 @@ def test_warnings_about_variables_name_the_variable() -> None:
         "num.network.threads (KAFKA_CFG_NUM_NETWORK_THREADS) has no effect: one event loop serves all connections",
         "cluster.id (KAFKA_CLUSTER_ID) is ignored: a new cluster gets its id by itself (Kafka's image reads "
         "CLUSTER_ID, which has no effect here)",
-        "create.topics (KAFKA_CREATE_TOPICS) is ignored: create topics by kafka-topics, or let clients create them "
-        "(auto.create.topics.enable)",
         "zookeeper.conect (KAFKA_ZOOKEEPER_CONECT) is ignored: there is no such setting; did you mean "
         "zookeeper.connect?",
     ]
