@@ -1,4 +1,5 @@
 # A broker in a container: `docker build -t pybroker .`, then `docker run -p 9092:9092 pybroker`; a cluster: compose.yaml.
+# With the test kit (faults and a movable clock over HTTP): `docker build --target test -t pybroker:0.2-test .`
 # scripts/image-build does all the work, so that a test can run it without a container engine.
 # The tests run with this version of Python.
 
@@ -23,3 +24,12 @@ HEALTHCHECK --interval=5s --timeout=10s --start-period=120s --retries=3 \
     CMD ["/opt/pybroker/bin/pybroker", "healthcheck", "--probe", "readyz", "--config", "/etc/pybroker/server.properties"]
 # The same path as in Apache Kafka's image, and no entry point: test libraries start the broker by this path.
 CMD ["/etc/kafka/docker/run"]
+
+# Lets everybody who reaches port 8092 break the broker, for tests only.
+FROM broker AS test
+ENV KAFKA_PYBROKER_TEST_KIT=true \
+    KAFKA_PYBROKER_HTTP_LISTENERS=HTTP://:8092 \
+    KAFKA_PYBROKER_HTTP_INSECURE=true
+
+# The last target is what `docker build` makes without --target.
+FROM broker

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 from pybroker.broker.commands.command_line import KAFKA_SCRIPTS
+from pybroker.broker.commands.container.server_file import final_properties
+from pybroker.config.http_listeners import http_listeners
+from pybroker.config.load import load_config
 from support.processes.container_process import ContainerProcess
 from support.source_tree import PACKAGES
 from support.time.patience import await_answer
@@ -74,7 +77,21 @@ def test_container_does_not_run_as_root() -> None:
 def test_image_uses_the_oldest_supported_python() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     version = project["requires-python"].removeprefix(">=")
-    assert [base.split()[0] for base in instructions("FROM")] == [f"python:{version}-slim"] * 2
+    bases = [base.split()[0] for base in instructions("FROM")]
+    assert bases == [f"python:{version}-slim", f"python:{version}-slim", "broker", "broker"]
+
+
+def test_only_the_target_test_has_the_test_kit() -> None:
+    """Its settings, which reach the broker as they stand here, are accepted."""
+    stages = re.split(r"^FROM ", DOCKERFILE, flags=re.MULTILINE)[1:]
+    (stage,) = [stage for stage in stages if "TEST_KIT" in stage]
+    assert stage.startswith("broker AS test\n")
+    assert stages[-1] == "broker\n"
+    given = dict(re.findall(r"(KAFKA_\w+)=(\S+)", stage))
+    config = load_config(final_properties(None, given, "/var/lib/kafka/data"))
+    assert config.boolean("pybroker.test.kit")
+    (listener,) = http_listeners(config)
+    assert (listener.host, listener.port) == (None, 8092)
 
 
 def test_every_path_copied_by_the_dockerfile_is_in_the_build_context() -> None:
