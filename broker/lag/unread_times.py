@@ -30,7 +30,10 @@ _MAX_COLD = 20_000
 _COLD_AT_A_TIME = 500
 
 
-class _ColdLookUp(NamedTuple):
+class _LookUp(NamedTuple):
+    """``times``: of the segments that the log had when the question came."""
+
+    times: "_Times"
     topic_partition: TopicPartition
     log: Log
     offset: int
@@ -61,11 +64,18 @@ class _Times:
         return written
 
     def batch_of(self, offset: int) -> BatchTime | None:
-        """The batch of an offset, if the offset of a look-up was in the same batch."""
+        """The batch of an offset, if the offset of a look-up was in the same batch. It stays known likewise."""
         found = self.batches.of(offset)
         if found is None and self.earlier_batches is not None:
             found = self.earlier_batches.of(offset)
+            if found is not None:
+                self.batches.add(found)
         return found
+
+    def add(self, batch: BatchTime) -> None:
+        """A batch of one offset is found by the offset."""
+        if batch[0] < batch[1]:
+            self.batches.add(batch)
 
     def advance_to(self, generation: int) -> None:
         """Drop the times that no reader asked for in the generation before ``generation``."""
@@ -95,7 +105,7 @@ class UnreadTimes:
         self._generation_began_s = now_s()
         self._look_ups = 0
         self._to_sweep: list[TopicPartition] = []
-        self._cold: dict[tuple[TopicPartition, int], _ColdLookUp] = {}
+        self._cold: dict[tuple[TopicPartition, int], _LookUp] = {}
         self._reading: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -104,20 +114,16 @@ class UnreadTimes:
 
         For an offset that is not there, or whose time is negative, ask `seconds`.
         """
-        times = self._times.get(topic_partition)
-        if times is None or times.segments is not log.view.segments:
-            return {}
+        times = self._times_of(topic_partition, log)
         times.advance_to(self._generation)
         return times.recent
 
     def seconds(self, topic_partition: TopicPartition, log: Log, offset: int, end: int, now_ms: int) -> float | None:
         """The age of the first record in [``offset``, ``end``); 0 when there is none, None while it is unknown."""
-        times = self._times.get(topic_partition)
-        written = None
-        if times is not None and times.segments is log.view.segments:
-            written = times.of(offset, self._generation)
+        times = self._times_of(topic_partition, log)
+        written = times.of(offset, self._generation)
         if written is None or (written < 0 and written != -end):
-            written = self._look_up(topic_partition, log, offset, end, now_ms)
+            written = self._look_up(_LookUp(times, topic_partition, log, offset, end), now_ms)
             if written is None:
                 return None
         return age_s(written, now_ms) if written >= 0 else 0.0
@@ -134,42 +140,41 @@ class UnreadTimes:
         if self._reading is not None:
             self._reading.cancel()
 
-    def _look_up(self, topic_partition: TopicPartition, log: Log, offset: int, end: int, now_ms: int) -> int | None:
-        view = log.view
-        times = self._times.get(topic_partition)
-        if times is not None and times.segments is view.segments:
-            batch = times.batch_of(offset)
-            if batch is not None:
-                return self._remember(topic_partition, view.segments, offset, batch)
-        try:
-            found = first_record_time(view, offset, end, now_ms, cached_only=True)
-        except NotCachedError:
-            self._look_up_later(_ColdLookUp(topic_partition, log, offset, end))
-            return None
-        except (OSError, IndexError, KafkaError) as error:
-            logger.debug("%s: no time of the record at offset %d: %s", topic_partition, offset, error)
-            return None
-        if found is not None and found.may_change:
-            return found.written_ms
-        return self._remember(topic_partition, view.segments, offset, _batch_time(found, offset, end))
-
-    def _remember(
-        self, topic_partition: TopicPartition, segments: tuple[Segment, ...], offset: int, batch: BatchTime
-    ) -> int:
-        """Remember the time of an offset and of its batch. Returns the time."""
-        self._begin_generation_when_due()
-        if self._to_sweep:
-            self._sweep()
+    def _times_of(self, topic_partition: TopicPartition, log: Log) -> _Times:
+        """The times that are right for the log's segments."""
+        segments = log.view.segments
         times = self._times.get(topic_partition)
         if times is None or times.segments is not segments:
             times = self._times[topic_partition] = _Times(segments, self._generation)
-        else:
-            times.advance_to(self._generation)
-        first, last, written = batch
-        if first < last:
-            times.batches.add(batch)
-        times.recent[offset] = written
-        return written
+        return times
+
+    def _look_up(self, wanted: _LookUp, now_ms: int) -> int | None:
+        """The time of an offset that is not known, None when it cannot be read now; see `_Times` for negative ones."""
+        times, topic_partition, log, offset, end = wanted
+        batch = times.batch_of(offset)
+        if batch is None:
+            try:
+                found = first_record_time(log.view, offset, end, now_ms, cached_only=True)
+            except NotCachedError:
+                self._look_up_later(wanted)
+                return None
+            except (OSError, IndexError, KafkaError) as error:
+                logger.debug("%s: no time of the record at offset %d: %s", topic_partition, offset, error)
+                return None
+            if found is not None and found.may_change:
+                return found.written_ms
+            batch = _batch_time(found, offset, end)
+            times.add(batch)
+        self._remember(times, offset, batch)
+        return batch[2]
+
+    def _remember(self, times: _Times, offset: int, batch: BatchTime) -> None:
+        """The offset is in the batch."""
+        self._begin_generation_when_due()
+        if self._to_sweep:
+            self._sweep()
+        times.advance_to(self._generation)
+        times.recent[offset] = batch[2]
 
     def _begin_generation_when_due(self) -> None:
         self._look_ups += 1
@@ -190,7 +195,7 @@ class UnreadTimes:
 
     # -- pages that are not in the cache
 
-    def _look_up_later(self, cold: _ColdLookUp) -> None:
+    def _look_up_later(self, cold: _LookUp) -> None:
         if len(self._cold) < _MAX_COLD and not self._is_closed:
             self._cold[cold.topic_partition, cold.offset] = cold
         if self._reading is None and self._cold:
@@ -200,11 +205,11 @@ class UnreadTimes:
         try:
             while self._cold:
                 some = [self._cold.popitem()[1] for _ in range(min(len(self._cold), _COLD_AT_A_TIME))]
-                before = [cold.log.segments for cold in some]
                 found = await self._run_in_pool(partial(_read_all, some, self._clock_ms()))
-                for cold, segments, batch in zip(some, before, found, strict=True):
+                for cold, batch in zip(some, found, strict=True):
                     if batch is not None:
-                        self._remember(cold.topic_partition, segments, cold.offset, batch)
+                        cold.times.add(batch)
+                        self._remember(cold.times, cold.offset, batch)
         finally:
             self._reading = None
 
@@ -214,12 +219,12 @@ def age_s(written_ms: int, now_ms: int) -> float:
     return (now_ms - written_ms) / 1000 if written_ms <= now_ms else 0.0
 
 
-def _read_all(cold: list[_ColdLookUp], now_ms: int) -> list[BatchTime | None]:
+def _read_all(cold: list[_LookUp], now_ms: int) -> list[BatchTime | None]:
     """Look up all, in a worker; None where it failed."""
     return [_read(each, now_ms) for each in cold]
 
 
-def _read(cold: _ColdLookUp, now_ms: int) -> BatchTime | None:
+def _read(cold: _LookUp, now_ms: int) -> BatchTime | None:
     try:
         found = first_record_time(cold.log.view, cold.offset, cold.end, now_ms)
     except (OSError, IndexError, KafkaError) as error:
