@@ -12,7 +12,6 @@ import pytest
 from pybroker import Broker
 from pybroker.config.load import load_config
 from pybroker.config.table import BROKER_SETTINGS
-from support.processes.java import java_executable, zookeeper_libs
 
 ROOT = Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -40,18 +39,16 @@ def name_of(example: Example) -> str:
     return f"{example.page}:{example.line}"
 
 
-LIBRARY = examples("docs/user/library.md")
+LIBRARY = [*examples("docs/user/library.md"), *examples("docs/user/test-kit.md")]
 
 
 def test_the_examples_are_found() -> None:
-    assert len(LIBRARY) >= 6
+    assert len(LIBRARY) >= 8
     assert len(examples("README.md")) >= 1
 
 
 @pytest.mark.parametrize("example", LIBRARY, ids=name_of)
-def test_examples_of_the_library_page_run(example: Example, tmp_path: Path) -> None:
-    if "import Cluster" in example.code and (java_executable() is None or zookeeper_libs() is None):
-        pytest.skip("no Java for ZooKeeper, or none of Apache Kafka's jars")
+def test_examples_of_the_pages_for_programs_run(example: Example, tmp_path: Path) -> None:
     if "def test_" in example.code:
         file = tmp_path / "test_example.py"
         file.write_text(example.code)
