@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # imported only when there is something to compact, or a cloc
     from ..storage.compaction.cleaner_child import CompactionWorker
     from .clock.clocks import TestClock
 
-__all__ = ["Environment", "wall_clock_ms"]
+__all__ = ["Environment", "open_metadata_store", "wall_clock_ms"]
 
 
 def wall_clock_ms() -> int:
@@ -41,12 +41,13 @@ def start_cleaner_child() -> "CompactionWorker":
     return CleanerChild()
 
 
-async def open_metadata_store(config: Config, clock_ms: Callable[[], int]) -> MetadataStore:
-    """Open a session with ZooKeeper, or with the embedded store, as ``config`` says."""
+async def open_metadata_store(config: Config, clock_ms: Callable[[], int], *, is_durable: bool = True) -> MetadataStore:
+    """Open a session with ZooKeeper, or with the embedded store, as ``config`` says. ``is_durable``: whether changes in
+    the embedded store survive a power cut."""
     if config.uses_embedded_store:
         from ..controller.tree.embedded_store import EmbeddedStore
 
-        return await EmbeddedStore.open(config.metadata_store_path, clock_ms, starts_broker=True)
+        return await EmbeddedStore.open(config.metadata_store_path, clock_ms, starts_broker=True, is_durable=is_durable)
 
     from ..controller.tree.zookeeper_settings import ZooKeeperSettings
     from ..controller.tree.zookeeper_store import ZooKeeperStore

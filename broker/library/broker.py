@@ -12,6 +12,7 @@ import contextlib
 import logging
 import tempfile
 from collections.abc import Awaitable, Generator, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,7 +24,7 @@ from ...config.load import with_overrides
 from ...config.notices import notices
 from ..apis.broker_parts import BrokerParts
 from ..clock.clocks import BlockingClock, TestClock
-from ..environment import Environment
+from ..environment import Environment, open_metadata_store
 from ..faults.faults import Faults
 from ..metadata.address import local_address
 from ..network.settings import Endpoint
@@ -167,6 +168,8 @@ class Broker(Inspection):
         self._loop = asyncio.get_running_loop()
         self.failure = None
         environment = Environment(files=self._kit.new_files(), scram_users=self._users, test_clock=self.clock)
+        if self._needs_directory:  # the data ends with this program
+            environment.open_store = partial(open_metadata_store, is_durable=False)
         if self._ring is not None:
             environment.timed_by = self._ring.beside
         self._server = server = BrokerServer(self.config, environment)

@@ -52,10 +52,12 @@ class EmbeddedDatabase:
     """Methods are called on the event loop, and results arrive there; the thread does the work, in order.
 
     On a full disk the file can be opened and read; writes fail with StoreFullError until there is space.
+    ``is_durable``: whether a commit survives a power cut; without it commits need not wait for the disk.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_durable: bool = True) -> None:
         self._path = path
+        self._is_durable = is_durable
         self._jobs: queue.SimpleQueue[Callable[[], bool]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -175,9 +177,9 @@ class EmbeddedDatabase:
         _create_private(self._path)
         connection = sqlite3.connect(self._path, timeout=1.0, isolation_level=None)
         self._connection = connection
+        connection.execute(f"PRAGMA synchronous = {'FULL' if self._is_durable else 'OFF'}")
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
         return connection
 
     def _begin_session(self, connection: "sqlite3.Connection") -> tuple[ZnodeTree, int]:

@@ -90,13 +90,16 @@ class EmbeddedStore(MetadataStore):
         """Why the last commit failed; logged once, not for each request that fails with it."""
 
     @classmethod
-    async def open(cls, path: Path, clock_ms: Callable[[], int], *, starts_broker: bool = False) -> "EmbeddedStore":
+    async def open(
+        cls, path: Path, clock_ms: Callable[[], int], *, starts_broker: bool = False, is_durable: bool = True
+    ) -> "EmbeddedStore":
         """Open or create the file at ``path``. Raises StoreCorruptError, StoreLockedError, StoreWriteError.
 
         ``starts_broker``: on a full disk, writes until `start_is_over` may stay in memory. A cancelled call closes the
-        file before it ends.
+        file before it ends. ``is_durable``: see `EmbeddedDatabase`.
         """
-        return await cls.open_on(EmbeddedDatabase(path), clock_ms, starts_broker=starts_broker)
+        database = EmbeddedDatabase(path, is_durable=is_durable)
+        return await cls.open_on(database, clock_ms, starts_broker=starts_broker)
 
     @classmethod
     async def open_on(

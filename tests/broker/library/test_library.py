@@ -3,12 +3,14 @@
 import asyncio
 import signal
 import socket
+import sqlite3
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import uvloop
@@ -273,6 +275,27 @@ def test_data_in_a_given_directory_survives_the_broker(tmp_path: Path) -> None:
     with Broker(settings) as second:
         assert second.data_directory == tmp_path / "data"
         assert consume(second.bootstrap_servers, "events", 1) == [b"one"]
+
+
+class _ToldConnection(sqlite3.Connection):
+    """Remembers the statements of all connections."""
+
+    told: ClassVar[list[str]] = []
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+        self.told.append(sql)
+        return super().execute(sql, *parameters)
+
+
+@pytest.mark.parametrize(("is_named", "synchronous"), [(True, "FULL"), (False, "OFF")])
+def test_only_data_in_a_given_directory_is_worth_waiting_for_the_disk(
+    is_named: bool, synchronous: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_ToldConnection, "told", [])
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=_ToldConnection))
+    with Broker({"log.dirs": tmp_path / "data"} if is_named else {}):
+        pass
+    assert [told for told in _ToldConnection.told if "synchronous" in told] == [f"PRAGMA synchronous = {synchronous}"]
 
 
 def test_the_same_broker_is_used_again_as_new() -> None:
