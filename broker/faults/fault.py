@@ -17,7 +17,7 @@ __all__ = ["Fault"]
 class Fault(AbstractContextManager["Fault"]):
     """Set on a broker until it is removed: by `remove`, at the end of a ``with``, or when it has fired ``times`` times.
 
-    Requests are matched on the broker's event loop; every method here may be called on any thread.
+    Requests are matched on the event loops of brokers; every method here may be called on any thread.
     """
 
     def __init__(
@@ -48,17 +48,18 @@ class Fault(AbstractContextManager["Fault"]):
         return not self.is_removed and (self.times is None or self.fired < self.times)
 
     def take(self) -> bool:
-        """Count a request that matches. Whether the fault fires on it."""
-        if not self.is_active:
-            return False
-        if self._passed < self.after:
-            self._passed += 1
-            return False
+        """Count a request that matches. Whether the fault fires on it. The brokers of a cluster share the counts."""
         with self._changed:
+            if not self.is_active:
+                return False
+            if self._passed < self.after:
+                self._passed += 1
+                return False
             self.fired += 1
+            has_ended = self.fired == self.times
             self._changed.notify_all()
             self._wake()
-        if self.fired == self.times:
+        if has_ended:
             self._removed(self)
         return True
 

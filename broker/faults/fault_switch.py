@@ -30,9 +30,9 @@ class FaultSwitch:
         topic_name: Callable[[UUID], str | None],
         active: Callable[[], Sequence[Fault]],
     ) -> None:
-        self._listeners = listeners
+        self.listeners = listeners
         self._plain = plain
-        self._loop = loop
+        self.loop = loop
         self._topic_name = topic_name
         self._active = active
         self._faulting: FaultingDispatcher | None = None
@@ -44,23 +44,23 @@ class FaultSwitch:
         with self._lock:
             active = () if self._is_closed else self._active()
             refuses = any(isinstance(fault.effect, RefuseConnections) for fault in active)
-            self._listeners.turn_away(self._refuse if refuses else None)
+            self.listeners.turn_away(self._refuse if refuses else None)
             faulting = self._faulting
             if any(not isinstance(fault.effect, RefuseConnections) for fault in active):
                 if faulting is None:
                     self._faulting = faulting = FaultingDispatcher(
                         self._plain, self._active, self._topic_name, self._break_connection, self.changed
                     )
-                self._listeners.handler = faulting
+                self.listeners.handler = faulting
             elif faulting is not None and not faulting.held_count:
                 self._faulting = None
-                self._listeners.handler = self._plain
+                self.listeners.handler = self._plain
 
     def release(self, fault: Fault) -> None:
         """Start the requests that hang because of a fault that was removed."""
         faulting = self._faulting
-        if faulting is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(faulting.release, fault)
+        if faulting is not None and not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(faulting.release, fault)
 
     def close(self) -> None:
         """The broker ends. To be called on its loop."""
@@ -80,6 +80,6 @@ class FaultSwitch:
     def _break_connection(
         self, connection: ConnectionInfo, parts: list[ReplyPart], after_bytes: int, *, is_reset: bool
     ) -> None:
-        found = self._listeners.connection_of(connection)
+        found = self.listeners.connection_of(connection)
         if found is not None:
             found.end_within(parts, after_bytes, is_reset=is_reset)

@@ -1,4 +1,4 @@
-"""The faults of one broker: what a test calls to set them.
+"""The faults of one broker, or of all brokers of a cluster: what a test calls to set them.
 
     with broker.faults.error("Produce", "NOT_LEADER_OR_FOLLOWER", topic="orders", times=3) as fault:
         ...
@@ -44,7 +44,7 @@ class Faults:
         self._numbers = count(1)
         self._faults: dict[int, Fault] = {}
         self._active: tuple[Fault, ...] = ()
-        self._switch: FaultSwitch | None = None
+        self._switches: tuple[FaultSwitch, ...] = ()
 
     # -- what a test calls
 
@@ -120,13 +120,17 @@ class Faults:
         """Act on these listeners from now on. To be called on their loop, before they accept connections."""
         dispatcher = listeners.handler
         assert isinstance(dispatcher, Dispatcher)
-        self._switch = FaultSwitch(listeners, dispatcher, asyncio.get_running_loop(), topic_name, lambda: self._active)
-        self._switch.changed()
+        switch = FaultSwitch(listeners, dispatcher, asyncio.get_running_loop(), topic_name, lambda: self._active)
+        with self._lock:
+            self._switches = (*(each for each in self._switches if not each.loop.is_closed()), switch)
+        switch.changed()
 
-    def detach(self) -> None:
-        """The broker ends: requests that hang start, so that its end need not wait for them."""
-        switch, self._switch = self._switch, None
-        if switch is not None:
+    def detach(self, listeners: Listeners) -> None:
+        """The broker of these listeners ends: requests that hang start, so that its end need not wait for them."""
+        with self._lock:
+            ended = [each for each in self._switches if each.listeners is listeners]
+            self._switches = tuple(each for each in self._switches if each.listeners is not listeners)
+        for switch in ended:
             switch.close()
 
     # -- internal
@@ -158,15 +162,14 @@ class Faults:
             with self._lock:
                 self._faults.pop(fault.id, None)
         self._changed()
-        switch = self._switch
-        if switch is not None and fault.is_removed:
-            switch.release(fault)
+        if fault.is_removed:
+            for switch in self._switches:
+                switch.release(fault)
 
     def _changed(self) -> None:
         with self._lock:
             self._active = tuple(fault for fault in self._faults.values() if fault.is_active)
-        switch = self._switch
-        if switch is not None:
+        for switch in self._switches:
             switch.changed()
 
 

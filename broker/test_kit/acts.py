@@ -6,6 +6,7 @@ from typing import Any
 from ...base.coordinator_partition import partition_for_key
 from ...base.kafka_names import CONSUMER_OFFSETS_TOPIC
 from ...protocol.apis import ApiKey
+from ...protocol.errors import ErrorCode
 from ...protocol.messages import (
     add_partitions_to_txn,
     alter_partition_reassignments,
@@ -113,10 +114,11 @@ class Acts:
         if ordered != replicas:
             await self._reorder(topic, partition, ordered)
         partitions = [elect_leaders.TopicPartitions(topic=topic, partitions=[partition])]
-        await self._own().ask(
+        await self._own().ask_until_done(
             ApiKey.ELECT_LEADERS,
             2,
             elect_leaders.ElectLeadersRequest(topic_partitions=partitions, timeout_ms=_TIMEOUT_MS),
+            _of_the_election,
         )
 
         async def is_leader() -> bool:
@@ -208,6 +210,15 @@ class Acts:
     async def disk_heal(self) -> None:
         """As `Disk.heal`."""
         self.disk.heal()
+
+
+def _of_the_election(response: Any) -> tuple[int, str | None]:
+    """It may be needed no more."""
+    code, message = response.error_code, None
+    for topic in response.replica_election_results:
+        for each in topic.partition_result:
+            code, message = code or each.error_code, message or each.error_message
+    return (0 if code == ErrorCode.ELECTION_NOT_NEEDED else code), message
 
 
 def _at_the_top(response: Any) -> tuple[int, str | None]:

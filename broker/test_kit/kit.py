@@ -18,11 +18,11 @@ __all__ = ["Kit"]
 
 
 class Kit:
-    """``clock``: that of the broker."""
+    """``clock``: that of the broker. ``faults``: those of a cluster; None: faults of its own."""
 
-    def __init__(self, clock: TestClock) -> None:
+    def __init__(self, clock: TestClock, faults: Faults | None = None) -> None:
         self.clock = clock
-        self.faults = Faults()
+        self.faults = Faults() if faults is None else faults
         self.disk = Disk()
         self.acts = Acts(self._requests, clock, self.disk)
         self._listeners: Listeners | None = None
@@ -41,8 +41,9 @@ class Kit:
 
     def detach(self) -> None:
         """The broker ends."""
-        self._listeners = self._dispatcher = None
-        self.faults.detach()
+        listeners, self._listeners, self._dispatcher = self._listeners, None, None
+        if listeners is not None:
+            self.faults.detach(listeners)
 
     def serve(self, router: Router) -> None:
         """Add the paths under /v1/test to the HTTP endpoint of the broker."""

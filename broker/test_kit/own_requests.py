@@ -5,10 +5,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from ...protocol.apis import API_SPECS, ApiKey
-from ...protocol.errors import ErrorCode
+from ...protocol.errors import ErrorCode, KafkaError
 from ..network.request import ConnectionInfo
 from ..requests.context import Handler, RequestContext
-from .act_error import ActError
+from ..requests.failures import failure_response
+from .act_error import ActError, NotHereError
 
 __all__ = ["OwnRequests"]
 
@@ -21,6 +22,7 @@ _RETRIED = frozenset(
         ErrorCode.LEADER_NOT_AVAILABLE,
     )
 )
+_OF_ANOTHER_BROKER = frozenset((ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_COORDINATOR))
 _PATIENCE_S = 10.0
 _PAUSE_S = 0.005
 
@@ -36,8 +38,11 @@ class OwnRequests:
     async def ask(self, key: ApiKey, version: int, request: Any) -> Any:
         """The response of the handler, without looking at its error codes."""
         context = RequestContext(version, 0, "pybroker-test-kit", self._address, self._clock_ms())
-        response = self._handlers[key](context, request)
-        return await response if isinstance(response, Awaitable) else response
+        try:
+            response = self._handlers[key](context, request)
+            return await response if isinstance(response, Awaitable) else response
+        except KafkaError as error:
+            return failure_response(key, version, request, error)
 
     async def ask_until_done(
         self, key: ApiKey, version: int, request: Any, code_of: Callable[[Any], tuple[int, str | None]]
@@ -53,7 +58,8 @@ class OwnRequests:
                 return response
             if code not in _RETRIED or loop.time() > until_s:
                 name = ErrorCode(code).name
-                raise ActError(f"{API_SPECS[key].name}: {name}{f' ({message})' if message else ''}")
+                kind = NotHereError if code in _OF_ANOTHER_BROKER else ActError
+                raise kind(f"{API_SPECS[key].name}: {name}{f' ({message})' if message else ''}")
             await asyncio.sleep(_PAUSE_S)
 
     async def until(self, is_so: Callable[[], Awaitable[bool]], what: str) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 from ....config.config_error import ConfigError
 from ....config.http_listeners import HTTP_LISTENERS
 from ....protocol.client import Credentials
+from ...faults.faults import Faults
 from ...metadata.address import Address
 from ..broker_probe import UnhealthyError, metadata_of
 from ..loop_thread import LoopThread
@@ -20,6 +21,7 @@ from ..settings_from_mapping import SettingsMapping, config_from_mapping
 from ..throwaway_certificates import ThrowawayCertificates, check_library, store_settings
 from ..user_settings import store_users, users_of_listeners
 from .children import Children
+from .cluster_acts import ClusterActs
 from .member import Member
 from .members import BrokerMember, ZooKeeperMember
 from .memory_zookeeper import MemoryZooKeeper
@@ -107,8 +109,18 @@ class BlockingCluster:
         self._brokers: dict[int, BrokerMember | ThreadBroker] = {}
         self._zookeeper: ZooKeeperMember | MemoryZooKeeper | None = None
         self._client_ports: dict[int, int] = {}
+        self.faults = Faults()
+        """Faults for tests of clients, on all brokers; without effect on brokers in processes of their own."""
 
     # -- properties
+
+    @property
+    def acts(self) -> ClusterActs:
+        """What a test makes brokers do at once. Raises RuntimeError if they have processes of their own."""
+        return ClusterActs(
+            lambda: [each for name in self._brokers if (each := self._thread_broker(name)).is_running],
+            self._thread_broker,
+        )
 
     @property
     def broker_ids(self) -> list[int]:
@@ -282,7 +294,7 @@ class BlockingCluster:
         if self._mode == "process":
             return BrokerMember(broker, directory, settings)
         assert isinstance(self._zookeeper, MemoryZooKeeper)
-        return ThreadBroker(broker, directory, settings, self._zookeeper.store_opener(broker))
+        return ThreadBroker(broker, directory, settings, self._zookeeper.store_opener(broker), self.faults)
 
     def _listeners(self, clients_port: int, brokers_port: int) -> dict[str, str]:
         protocol = f"{'' if self._login is None else 'SASL_'}{'SSL' if self._has_tls else 'PLAINTEXT'}"
@@ -372,6 +384,12 @@ class BlockingCluster:
         if broker not in self._brokers:
             raise ValueError(f"the cluster has no broker {broker!r}")
         return self._brokers[broker]
+
+    def _thread_broker(self, broker: int) -> ThreadBroker:
+        found = self._broker(broker)
+        if not isinstance(found, ThreadBroker):
+            raise RuntimeError("acts need brokers on threads; Cluster(mode='thread') has them")
+        return found
 
     def _member(self, name: MemberName) -> Member:
         if name != ZOOKEEPER:

@@ -14,8 +14,10 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 
+from ...faults.faults import Faults
 from ..settings_from_mapping import SettingsMapping
 from .blocking_cluster import BlockingCluster, MemberName, Mode
+from .cluster_acts import ClusterActs
 
 __all__ = ["Cluster"]
 
@@ -103,6 +105,16 @@ class Cluster:
     def log_file(self, member: MemberName) -> Path:
         """The file with its output, or on a thread its log lines, since the cluster began."""
         return self._cluster.log_file(member)
+
+    @property
+    def faults(self) -> Faults:
+        """Faults for tests of clients, on all brokers. See `BlockingCluster.faults`."""
+        return self._cluster.faults
+
+    @property
+    def acts(self) -> ClusterActs:
+        """As `BlockingCluster.acts`; its methods block, so that they belong in ``asyncio.to_thread``."""
+        return self._cluster.acts
 
     async def start(self, member: MemberName) -> None:
         """As `BlockingCluster.start`."""

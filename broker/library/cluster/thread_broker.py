@@ -7,18 +7,23 @@ worker threads finish what they have begun.
 import itertools
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future
 from pathlib import Path
+from typing import Any, TypeVar
 
 from ....config.config import Config
 from ....controller.tree.metadata_store import MetadataStore
-from ....storage.files.files import Files, allowed_log_files
 from ....storage.workers.worker_pool import WorkerPool
+from ...clock.clocks import TestClock
 from ...environment import Environment
+from ...faults.faults import Faults
 from ...process.log_lines import OneLineFormatter
 from ...server import BrokerServer
 from ...start_error import StartError
+from ...test_kit.acts import Acts
+from ...test_kit.disk import Disk
+from ...test_kit.kit import Kit
 from ..loop_thread import LoopThread
 from ..settings_from_mapping import config_from_mapping
 from .member import Member
@@ -30,6 +35,7 @@ logger = logging.getLogger(__name__)
 _PACKAGE = __name__.partition(".")[0]
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _numbers = itertools.count(1)
+Result = TypeVar("Result")
 
 
 class ThreadBroker(Member):
@@ -44,10 +50,13 @@ class ThreadBroker(Member):
         directory: Path,
         settings: Mapping[str, str],
         open_store: Callable[[Config, Callable[[], int]], Awaitable[MetadataStore]],
+        faults: Faults,
     ) -> None:
+        """``faults``: those of the cluster."""
         super().__init__(f"broker {broker_id}", directory)
         self.settings = dict(settings)
         self._open_store = open_store
+        self._kit = Kit(TestClock(), faults)
         self._mark = f"broker-{broker_id}.{next(_numbers)}"
         """The end of the names of its threads, by which its log lines are known."""
         self._thread: LoopThread | None = None
@@ -64,6 +73,17 @@ class ThreadBroker(Member):
     @property
     def is_running(self) -> bool:
         return self._thread is not None and not self._has_failed
+
+    @property
+    def disk(self) -> Disk:
+        """The broker's disk, for tests that make it fail."""
+        return self._kit.disk
+
+    def act(self, work: Callable[[Acts], Coroutine[Any, Any, Result]]) -> Result:
+        """The result of an act on its loop. Raises ActError, and RuntimeError if it does not run."""
+        if self._thread is None or self._has_failed:
+            raise RuntimeError(f"{self.name} is not running")
+        return self._thread.call(work(self._kit.acts))
 
     def begin(self) -> None:
         if self.is_running:
@@ -131,11 +151,12 @@ class ThreadBroker(Member):
 
     async def _start(self, config: Config) -> None:
         environment = Environment(
-            files=Files(allowed_log_files()),
+            files=self._kit.new_files(),
             open_store=self._open_store,
             start_pool=lambda loop, threads, name: WorkerPool(loop, threads, f"{name}-of-{self._mark}"),
         )
         self._server = server = BrokerServer(config, environment)
+        server.listeners_made = self._kit.attach
         try:
             await server.start()
         except StartError as error:
@@ -144,10 +165,12 @@ class ThreadBroker(Member):
         server.failed.add_done_callback(lambda _: self._failed(server))
 
     async def _stop(self, server: BrokerServer) -> None:
+        self._kit.detach()
         await server.stop()
         await server.settle()
 
     async def _kill(self) -> None:
+        self._kit.detach()
         server = self._server
         if server is not None:
             server.kill()
