@@ -102,7 +102,7 @@ class HttpExchange:
     async def _next_request(self) -> tuple[h11.Request | None, bytes]:
         """The next request with its body, once its end was received; None at the end of the connection.
 
-        Of a request that is refused for its body, the body is not read to its end, and the connection is closed.
+        A body that is refused is not read to its end, so that the connection is closed after the response.
         """
         self._wire.start_deadline()
         head: h11.Request | None = None

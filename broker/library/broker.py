@@ -94,13 +94,15 @@ class Broker(Inspection):
         self._server: BrokerServer | None = None  # while it starts, runs, or is ending
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: LoopThread | None = None
+        self._ending: asyncio.Future[None] | None = None
         self.clock = TestClock() if clock is None else clock
         """Moves the broker's time; a restart does not move it back."""
         self._kit = kit = Kit(self.clock)
+        kit.end = self._end_soon
         self.faults = kit.faults
         """Faults for tests of clients; they stay over a restart. May be set on any thread."""
         self.acts = kit.acts
-        """What a test makes the broker do at once, such as to fence a producer."""
+        """Acts of tests on the broker, such as fencing a producer."""
         self.failure: Exception | None = None
         """The error after which the broker could not go on and was killed; or None."""
 
@@ -175,7 +177,9 @@ class Broker(Inspection):
         self._server = server = BrokerServer(self.config, environment)
         server.listeners_made = self._kit.attach
         if server.config.boolean(TEST_KIT):
-            self._kit.serve(server.observability.router)
+            from ..test_kit.routes import add_routes  # most tests have no need of HTTP
+
+            add_routes(server.observability.router, self._kit)
         try:
             await server.start()
         except BaseException:
@@ -275,6 +279,10 @@ class Broker(Inspection):
     def _kill(self) -> None:
         if self._server is not None:
             self._server.kill()
+
+    def _end_soon(self, *, clean: bool) -> None:
+        """Stop or kill the broker, as an HTTP client asked."""
+        self._ending = asyncio.ensure_future(self.stop() if clean else self._kill_and_settle())
 
     async def _settle(self) -> None:
         """Wait until a broker that is ending has ended completely."""
@@ -381,7 +389,7 @@ class BlockingBroker(BlockingInspection):
 
     @property
     def acts(self) -> BlockingActs:
-        """What a test makes the broker do at once, such as to fence a producer."""
+        """Acts of tests on the broker, such as fencing a producer."""
         return BlockingActs(self._broker.acts, self._thread.call)
 
     @property

@@ -103,9 +103,15 @@ def _broker(config: Config) -> BrokerServer:
 def _broker_with_test_kit(config: Config) -> BrokerServer:
     from ..clock.clocks import TestClock  # only tests need it
     from ..test_kit.kit import Kit
+    from ..test_kit.routes import add_routes
 
     kit = Kit(TestClock())
     broker = BrokerServer(config, Environment(opens_default_http=True, files=kit.new_files(), test_clock=kit.clock))
     broker.listeners_made = kit.attach
-    kit.serve(broker.observability.router)
+    kit.end = _end_process
+    add_routes(broker.observability.router, kit)
     return broker
+
+
+def _end_process(*, clean: bool) -> None:
+    os.kill(os.getpid(), signal.SIGTERM if clean else signal.SIGKILL)

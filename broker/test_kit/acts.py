@@ -1,5 +1,6 @@
 """Acts: what a test makes a broker do or suffer at once. Each returns when it is done."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,7 @@ from .own_requests import OwnRequests
 
 __all__ = ["Acts"]
 
+MAX_PAUSE_MS = 600_000
 _TIMEOUT_MS = 10_000
 _TRANSACTION_TIMEOUT_MS = 60_000
 _TRANSACTION = 1
@@ -121,10 +123,21 @@ class Acts:
             _of_the_election,
         )
 
-        async def is_leader() -> bool:
-            return bool((await self._state(topic, partition)).leader_id == to)
+        await self.until_led_by(topic, partition, to)
 
-        await self._own().until(is_leader, f"the election of broker {to} for {topic}-{partition}")
+    async def until_led_by(self, topic: str, partition: int, leader: int) -> None:
+        """Wait until this broker has learned that broker ``leader`` leads the partition."""
+
+        async def is_leader() -> bool:
+            return bool((await self._state(topic, partition)).leader_id == leader)
+
+        await self._own().until(is_leader, f"the election of broker {leader} for {topic}-{partition}")
+
+    async def until_coordinated_by(self, group: str, coordinator: int) -> None:
+        """Wait until this broker has learned that broker ``coordinator`` coordinates the group."""
+        topic = await self._topic(CONSUMER_OFFSETS_TOPIC)
+        partition = partition_for_key(group, len(topic.partitions))
+        await self.until_led_by(CONSUMER_OFFSETS_TOPIC, partition, coordinator)
 
     async def move_coordinator(self, group: str, to: int | None = None) -> int:
         """Move the coordinator of a group to broker ``to``, or to any other broker; returns its id."""
@@ -181,17 +194,13 @@ class Acts:
     async def _replicas(self, topic: str, partition: int) -> list[int]:
         return list((await self._state(topic, partition)).replica_nodes)
 
-    # -- clock
+    # -- loop
 
-    async def advance(
-        self, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0, ms: float = 0
-    ) -> None:
-        """Move the wall clock, as `TestClock.advance`."""
-        await self._clock.advance(days=days, hours=hours, minutes=minutes, seconds=seconds, ms=ms)
-
-    async def advance_timers(self, seconds: float = 0, minutes: float = 0, ms: float = 0) -> None:
-        """Move the timers, as `TestClock.advance_timers`."""
-        await self._clock.advance_timers(seconds, minutes=minutes, ms=ms)
+    async def pause(self, ms: int) -> None:
+        """Let the event loop stand still, as a process that was stopped and goes on."""
+        if not 0 <= ms <= MAX_PAUSE_MS:
+            raise ValueError(f"ms is a whole number from 0 to {MAX_PAUSE_MS}, not {ms!r}")
+        _stand_still(ms / 1000)
 
     # -- disk
 
@@ -210,6 +219,10 @@ class Acts:
     async def disk_heal(self) -> None:
         """As `Disk.heal`."""
         self.disk.heal()
+
+
+def _stand_still(duration_s: float) -> None:
+    time.sleep(duration_s)
 
 
 def _of_the_election(response: Any) -> tuple[int, str | None]:

@@ -1,12 +1,12 @@
 """The test kit of one broker: its faults, its acts and its disk. They stay over restarts of the broker."""
 
 from collections.abc import Callable
+from typing import Protocol
 from uuid import UUID
 
 from ...storage.files.files import Files, allowed_log_files
 from ..clock.clocks import TestClock
 from ..faults.faults import Faults
-from ..http.router import Router
 from ..network.listener import Listeners
 from ..requests.dispatch import Dispatcher
 from .act_error import ActError
@@ -17,6 +17,11 @@ from .own_requests import OwnRequests
 __all__ = ["Kit"]
 
 
+class EndBroker(Protocol):
+    def __call__(self, *, clean: bool) -> None:
+        """Begin to stop the broker, or to kill it."""
+
+
 class Kit:
     """``clock``: that of the broker. ``faults``: those of a cluster; None: faults of its own."""
 
@@ -25,6 +30,8 @@ class Kit:
         self.faults = Faults() if faults is None else faults
         self.disk = Disk()
         self.acts = Acts(self._requests, clock, self.disk)
+        self.end: EndBroker | None = None
+        """Stops or kills the broker; the owner of the broker sets it."""
         self._listeners: Listeners | None = None
         self._dispatcher: Dispatcher | None = None
 
@@ -44,12 +51,6 @@ class Kit:
         listeners, self._listeners, self._dispatcher = self._listeners, None, None
         if listeners is not None:
             self.faults.detach(listeners)
-
-    def serve(self, router: Router) -> None:
-        """Add the paths under /v1/test to the HTTP endpoint of the broker."""
-        from .routes import add_routes  # not needed without HTTP
-
-        add_routes(router, self)
 
     def reset(self) -> None:
         """Remove all faults, and end the trouble of the disk. Clocks cannot go back."""

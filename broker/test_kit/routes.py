@@ -1,9 +1,10 @@
 """The paths of the test kit under /v1/test, on the HTTP endpoint of a broker.
 
-POST /v1/test/faults              set a fault (`fault_words.py`); the answer has its id
+POST /v1/test/faults              set a fault (`fault_words.py`); the response has its id
 GET, DELETE /v1/test/faults       all faults
 GET, DELETE /v1/test/faults/ID    one fault; with ``?fired=2`` GET waits until it has fired so often
-POST /v1/test/acts/NAME           an act (`acts.py`), with its arguments as JSON
+POST /v1/test/acts/NAME           an act (`acts.py`), stop or kill, with its arguments as JSON
+POST /v1/test/clock               move the clock (`http_act.py`)
 POST /v1/test/reset               remove all faults, and end the trouble of the disk
 """
 
@@ -13,6 +14,7 @@ import json
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
+from ..clock.http_act import move_clock
 from ..faults.fault import Fault
 from ..http.http_error import HttpError
 from ..http.request import HttpRequest
@@ -25,8 +27,6 @@ from .kit import Kit
 __all__ = ["ACTS", "add_routes"]
 
 ACTS = (
-    "advance",
-    "advance_timers",
     "apply_retention",
     "compact",
     "disk_fail",
@@ -38,7 +38,11 @@ ACTS = (
     "leave_open",
     "move_coordinator",
     "move_leader",
+    "pause",
 )
+_ENDS = ("stop", "kill")
+_UNTIL_SENT_S = 0.05
+"""The time for the response before the broker ends."""
 _DEFAULT_WAIT_MS = 10_000
 _MAX_WAIT_MS = 60_000
 _CREATED = 201
@@ -57,6 +61,7 @@ def add_routes(router: Router, kit: Kit) -> None:
     router.get("/v1/test/faults/{id}", paths.show_fault)
     router.write("DELETE", "/v1/test/faults/{id}", paths.remove_fault)
     router.write("POST", "/v1/test/acts/{name}", paths.act)
+    router.write("POST", "/v1/test/clock", paths.move_clock)
     router.write("POST", "/v1/test/reset", paths.reset)
 
 
@@ -104,9 +109,11 @@ class _Paths:
 
     async def act(self, request: HttpRequest) -> HttpResponse:
         name = request.params["name"]
-        if name not in ACTS:
-            raise HttpError(404, f"there is no such act; there are {', '.join(ACTS)}")
+        if name not in (*ACTS, *_ENDS):
+            raise HttpError(404, f"there is no such act; there are {', '.join((*ACTS, *_ENDS))}")
         body = _body_of(request)
+        if name in _ENDS:
+            return self._end(name, body)
         method: Callable[..., Coroutine[Any, Any, Any]] = getattr(self._kit.acts, name)
         try:
             done = await method(**_arguments(method, body))
@@ -115,6 +122,22 @@ class _Paths:
         except ValueError as error:
             raise HttpError(400, str(error)) from error
         return HttpResponse.json({"act": name, "result": done})
+
+    def _end(self, name: str, body: Mapping[str, Any]) -> HttpResponse:
+        end = self._kit.end
+        if body or end is None:
+            raise HttpError(400, f"{name} takes nothing")
+        asyncio.get_running_loop().call_later(_UNTIL_SENT_S, lambda: end(clean=name == "stop"))
+        return HttpResponse.json({"act": name, "result": None})
+
+    async def move_clock(self, request: HttpRequest) -> HttpResponse:
+        body = _body_of(request)
+        try:
+            return HttpResponse.json(await move_clock(self._kit.clock, body))
+        except TimeoutError as error:
+            raise HttpError(503, str(error)) from error
+        except ValueError as error:
+            raise HttpError(400, str(error)) from error
 
     def reset(self, request: HttpRequest) -> HttpResponse:
         if _body_of(request):

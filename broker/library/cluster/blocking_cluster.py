@@ -116,7 +116,7 @@ class BlockingCluster:
 
     @property
     def acts(self) -> ClusterActs:
-        """What a test makes brokers do at once. Raises RuntimeError if they have processes of their own."""
+        """Acts of tests on brokers. Raises RuntimeError if they have processes of their own."""
         return ClusterActs(
             lambda: [each for name in self._brokers if (each := self._thread_broker(name)).is_running],
             self._thread_broker,

@@ -122,11 +122,12 @@ def test_words_without_a_meaning_are_refused(broker: BlockingBroker, words: dict
         ("POST", "/v1/test/faults", b"[" * 60_000, (400, "the body is not JSON")),
         ("POST", "/v1/test/faults", b"[]", (400, "the body is not a JSON object")),
         ("POST", "/v1/test/faults", b"{}" + b" " * 70_000, (413, "a body has at most 65536 bytes")),
-        ("POST", "/v1/test/acts/fly", None, (404, "there is no such act; there are advance, ")),
+        ("POST", "/v1/test/acts/fly", None, (404, "there is no such act; there are apply_retention, ")),
         ("POST", "/v1/test/acts/fence", b"{}", (400, "transactional_id is missing")),
-        ("POST", "/v1/test/acts/advance", b'{"days": NaN}', (400, "the body is not JSON")),
-        ("POST", "/v1/test/acts/advance", b'{"days": 1e99}', (400, "days is too large")),
-        ("POST", "/v1/test/acts/advance", b'{"weeks": 1}', (400, "there is no weeks; the arguments are: days, ")),
+        ("POST", "/v1/test/acts/pause", b'{"ms": NaN}', (400, "the body is not JSON")),
+        ("POST", "/v1/test/acts/pause", b'{"ms": 10000000000}', (400, "ms is too large")),
+        ("POST", "/v1/test/acts/pause", b'{"s": 1}', (400, "there is no s; the arguments are: ms")),
+        ("POST", "/v1/test/clock", b'{"advance_ms": -1}', (400, "advance_ms: a whole number")),
         ("POST", "/v1/test/acts/move_leader", b'{"topic": "no", "partition": 0, "to": 2}', (503, "Metadata: UNKNOWN_")),
         ("POST", "/v1/topics", b"{}", (405, "only GET and HEAD are served")),
         ("PUT", "/v1/test/faults", b"{}", (405, "only ")),
@@ -138,6 +139,30 @@ def test_requests_that_cannot_be_served_are_refused_with_a_plain_line(
     status, answer = ask(broker, method, path, body)
     assert status == expected[0]
     assert answer["error"].startswith(expected[1])
+
+
+def test_clock_moves_over_http(broker: BlockingBroker) -> None:
+    before_ms = broker.clock.clock_ms()
+    status, moved = ask(broker, "POST", "/v1/test/clock", {"advance_ms": 100_000_000})
+    assert status == 200
+    assert moved["now_ms"] >= before_ms + 100_000_000
+
+
+def test_acts_over_http_return_what_they_did(broker: BlockingBroker) -> None:
+    status, done = ask(broker, "POST", "/v1/test/acts/fence", {"transactional_id": "t"})
+    assert status == 200
+    assert done["result"].keys() == {"producer_id", "producer_epoch"}
+    assert ask(broker, "POST", "/v1/test/acts/pause", {"ms": 1}) == (200, {"act": "pause", "result": None})
+
+
+@pytest.mark.parametrize("name", ["stop", "kill"])
+def test_broker_ends_over_http_and_may_be_started_again(name: str) -> None:
+    with Broker(KIT) as broker:
+        assert ask(broker, "POST", f"/v1/test/acts/{name}")[0] == 200
+        while broker.is_running:
+            pass
+        broker.restart()
+        assert code_of_api_versions(broker) == 0
 
 
 def test_request_of_a_web_page_is_refused(broker: BlockingBroker) -> None:
