@@ -1,7 +1,7 @@
 """The partitions whose coordinator this broker is: loaded when it is elected, unloaded when another broker is."""
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -68,19 +68,19 @@ class CoordinatorPartitions(Generic[Entry]):
     def kind(self) -> str:
         return self._kept.kind
 
-    def load(self, partition: int, epoch: int) -> Coroutine[Any, Any, None]:
-        """This broker leads the partition now. Returns a coroutine that reads its entries.
+    def load(self, partition: int, epoch: int) -> Awaitable[None]:
+        """This broker leads the partition now. Awaiting the result reads its entries.
 
-        From this call on, its requests get COORDINATOR_LOAD_IN_PROGRESS. When reading fails, the coroutine raises
+        From this call on, its requests get COORDINATOR_LOAD_IN_PROGRESS. When reading fails, awaiting it raises
         KafkaError and requests get NOT_COORDINATOR: "nothing committed" would send consumers back to the start. After
-        an ``unload`` or a newer ``load`` the coroutine ends without effect.
+        an ``unload`` or a newer ``load`` it ends without effect.
         """
         if self._reloads and self._ownership.owns(partition) and epoch > self._ownership.epoch_of(partition):
             self.unload(partition, epoch)
         if self._ownership.begin_loading(partition, epoch):
-            return self._load(partition, epoch)
+            return _Loading(partial(self._load, partition, epoch))
         logger.debug("not loading %s-%d in leader epoch %d", self.topic, partition, epoch)
-        return _nothing_to_load()
+        return _Loading(_nothing_to_load)
 
     def unload(self, partition: int, epoch: int | None = None) -> int | None:
         """Another broker leads the partition now: forget its entries and answer their waiting requests.
@@ -127,6 +127,16 @@ class CoordinatorPartitions(Generic[Entry]):
             epoch,
             self._now_ms() - started_ms,
         )
+
+
+class _Loading:
+    """Awaiting it runs a coroutine. Unlike a coroutine it may be dropped before it begins, as a kill does."""
+
+    def __init__(self, begin: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._begin = begin
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return self._begin().__await__()
 
 
 async def _nothing_to_load() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...base.topic_partition import TopicPartition
@@ -65,7 +65,7 @@ class CoordinatorMoves:
                 "unloaded %d %s of %d partitions of %s", sum(counts), coordinator.kind, len(counts), coordinator.topic
             )
 
-    async def _load(self, partition: TopicPartition, kind: str, loading: Coroutine[Any, Any, None]) -> None:
+    async def _load(self, partition: TopicPartition, kind: str, loading: Awaitable[None]) -> None:
         try:
             await loading
         except KafkaError as error:

@@ -90,7 +90,7 @@ async def test_old_clients_get_coordinator_not_available_from_a_loading_coordina
 ) -> None:
     coordinator, *_ = await owning_coordinator()
     coordinator.partitions.unload(coordinator.partition_for("g"), 1)
-    coordinator.partitions.load(coordinator.partition_for("g"), 2).close()
+    coordinator.partitions.load(coordinator.partition_for("g"), 2)
     assert await ask(coordinator, version, commits(0)) == {0: code}
 
 

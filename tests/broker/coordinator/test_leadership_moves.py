@@ -1,6 +1,7 @@
 """Moves of leaderships reach the coordinator of their topic, and no other."""
 
 import asyncio
+import warnings
 from collections.abc import Iterator
 
 from pybroker.base.topic_partition import TopicPartition
@@ -71,6 +72,20 @@ async def test_each_coordinator_hears_of_the_partitions_of_its_own_topic() -> No
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_load_that_a_kill_cancels_before_it_begins_is_dropped_without_a_warning() -> None:
+    groups = Coordinator(GROUPS)
+    tasks: list[asyncio.Task[None]] = []
+    moves = CoordinatorMoves([groups.partitions], lambda work: tasks.append(asyncio.ensure_future(work)))
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        moves.leadership_changed([Leadership(TopicPartition(GROUPS, 0), 3)], [])
+        tasks[0].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        tasks.clear()
+    assert warned == []
+    assert groups.told == []
 
 
 async def test_nothing_is_loaded_when_the_leadership_ends_while_the_records_are_being_committed() -> None:

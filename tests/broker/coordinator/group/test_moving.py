@@ -1,9 +1,8 @@
 """Partitions of ``__consumer_offsets`` move between coordinators, which share only the topic."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable
 from itertools import count
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -344,7 +343,7 @@ async def test_a_few_partitions_are_loaded_at_once_in_the_order_of_their_electio
         topic.write(partition, build_records([record], 1, Codec.NONE))
     broker = Broker(topic)
     broker.log.gate.clear()
-    loads = [asyncio.create_task(broker.coordinator.partitions.load(partition, 1)) for partition in range(12)]
+    loads = [asyncio.ensure_future(broker.coordinator.partitions.load(partition, 1)) for partition in range(12)]
     await settle()
     assert broker.log.reading == {0, 1, 2, 3}
     broker.coordinator.partitions.unload(5, 2)  # it waits for its load, which is not needed any more
@@ -363,9 +362,9 @@ class Loads:
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: list[asyncio.Future[None]] = []
 
-    def begin(self, load: Coroutine[Any, Any, None]) -> None:
+    def begin(self, load: Awaitable[None]) -> None:
         self._tasks.append(asyncio.ensure_future(load))
 
     async def end(self) -> None:
