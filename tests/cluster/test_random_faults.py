@@ -25,14 +25,14 @@ LONGEST_OVERLAP_S = 1.5 * SESSION_TIMEOUT_S
 @pytest.mark.long
 @pytest.mark.timeout(0)
 def test_no_acknowledged_record_is_lost_under_random_faults(
-    tmp_path: Path, zookeeper: ZooKeeperProcess, tree: str, pytestconfig: pytest.Config
+    tmp_path: Path, zookeeper: ZooKeeperProcess, java_tree: str, pytestconfig: pytest.Config
 ) -> None:
     seed = pytestconfig.getoption("--fault-seed")
     seed = randrange(10**6) if seed is None else seed
     print(f"seed {seed}", flush=True)
     end = time.monotonic() + pytestconfig.getoption("--fault-minutes") * 60
     happened: Counter[str] = Counter()
-    with LoadedCluster(tmp_path, tree, seed, brokers=4) as cluster:
+    with LoadedCluster(tmp_path, java_tree, seed, brokers=4) as cluster:
         while time.monotonic() < end:
             one_generation(cluster, zookeeper, happened, end)
             print(f"seed {seed}: {dict(happened)}", flush=True)

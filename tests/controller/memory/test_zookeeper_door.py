@@ -1,12 +1,15 @@
 """Clients of ZooKeeper on a tree in memory: `ZooKeeperStore` through kazoo, Kafka's broker, and hostile connections."""
 
 import asyncio
+import json
 import socket
 import struct
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from kazoo.client import KazooClient
 from kazoo.protocol import serialization as kazoo
 from pybroker.controller.tree.memory import door_connection
@@ -15,6 +18,7 @@ from pybroker.controller.tree.memory.tree_link import TreeLink
 from pybroker.controller.tree.memory.wire_requests import OpCode
 from pybroker.controller.tree.metadata_store import EventType, SessionEvent, SessionExpiredError
 from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
+from support.clients.kept_records import read_all
 from support.clients.tcp_gate import TcpGate
 from support.in_process.metadata_store_suite import (
     MetadataStoreSuite,
@@ -22,8 +26,10 @@ from support.in_process.metadata_store_suite import (
     kill_ends_the_session,
     watches_survive_a_reconnection,
 )
+from support.processes.kafka_process import KafkaProcess
 from support.processes.served_tree import ServedTree
 from support.processes.zookeeper_stores import ZooKeeperStores, end_session, settings_of
+from support.processes.zookeeper_tree import read_tree
 
 
 @pytest.fixture(scope="module")
@@ -149,6 +155,25 @@ def test_door_serves_what_kazoo_alone_asks(served: ServedTree) -> None:
     client.delete(path)
     client.stop()
     client.close()
+
+
+@pytest.mark.long
+def test_broker_of_apache_kafka_registers_and_works_on_the_tree(served: ServedTree, tmp_path: Path) -> None:
+    kafka = KafkaProcess(tmp_path, served, {"broker.id": "7", "zookeeper.connect": f"{served.connect}/kafka"})
+    kafka.start()
+    try:
+        producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "acks": "all"})
+        producer.produce("orders", b"one", partition=0)
+        producer.flush()
+        assert [value for _, value in read_all(kafka.bootstrap_servers, "orders", 0)] == [b"one"]
+        nodes = read_tree(f"{served.connect}/kafka")
+        registered = nodes["/brokers/ids/7"]
+        assert registered.is_ephemeral
+        assert json.dumps(registered.value).count(str(kafka.port))
+        assert nodes["/brokers/topics/orders/partitions/0/state"].value["leader"] == 7  # type: ignore[index]
+    finally:
+        kafka.stop()
+    assert "/brokers/ids/7" not in read_tree(f"{served.connect}/kafka")
 
 
 # -- hostile clients

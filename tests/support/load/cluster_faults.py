@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from support.load.cluster_moves import await_led_by_first, await_moved, begin_move
-from support.load.loaded_cluster import OFFSETS, PARTITIONS, SESSION_TIMEOUT_S, LoadedCluster
-from support.processes.kafka_process import ZooKeeperProcess
+from support.load.loaded_cluster import OFFSETS, PARTITIONS, SESSION_TIMEOUT_S, LoadedCluster, StoppableZooKeeper
 from support.processes.zookeeper_tree import client_of
 from support.time.patience import await_that
 
@@ -38,7 +37,7 @@ __all__ = [
     "zookeeper_is_away",
 ]
 
-Fault = Callable[[LoadedCluster, ZooKeeperProcess], AbstractContextManager[None]]
+Fault = Callable[[LoadedCluster, StoppableZooKeeper], AbstractContextManager[None]]
 
 
 def a_leader(it: LoadedCluster) -> int:
@@ -54,13 +53,13 @@ def a_leader_that_reaches_all(it: LoadedCluster) -> int:
 
 
 @contextmanager
-def leader_is_killed(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
+def leader_is_killed(it: LoadedCluster, _: StoppableZooKeeper) -> Iterator[None]:
     with dead(it, a_leader(it)):
         yield
 
 
 @contextmanager
-def controller_is_killed(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
+def controller_is_killed(it: LoadedCluster, _: StoppableZooKeeper) -> Iterator[None]:
     with dead(it, it.view.controller()):
         yield
 
@@ -74,7 +73,7 @@ def dead(it: LoadedCluster, broker: int) -> Iterator[None]:
 
 
 @contextmanager
-def all_but_one_are_killed(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
+def all_but_one_are_killed(it: LoadedCluster, _: StoppableZooKeeper) -> Iterator[None]:
     """Kills all brokers but one, an ISR member, which continues alone where one replica in sync is enough."""
     in_sync = sorted(it.view.isr(it.clients.lonely, it.random.randrange(PARTITIONS)) - it.away)
     killed = it.random.sample(in_sync, max(len(in_sync) - 1, 0))
@@ -89,7 +88,7 @@ def all_but_one_are_killed(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[N
 
 
 @contextmanager
-def all_are_killed(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
+def all_are_killed(it: LoadedCluster, _: StoppableZooKeeper) -> Iterator[None]:
     """Kills all brokers that are not away."""
     brokers = it.present
     for broker in it.random.sample(brokers, len(brokers)):
@@ -100,13 +99,13 @@ def all_are_killed(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
 
 
 @contextmanager
-def leader_is_paused_past_its_session(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
+def leader_is_paused_past_its_session(it: LoadedCluster, _: StoppableZooKeeper) -> Iterator[None]:
     with paused(it, a_leader(it)):
         yield
 
 
 @contextmanager
-def controller_is_paused_past_its_session(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
+def controller_is_paused_past_its_session(it: LoadedCluster, _: StoppableZooKeeper) -> Iterator[None]:
     with paused(it, it.view.controller()):
         yield
 
@@ -121,7 +120,7 @@ def paused(it: LoadedCluster, broker: int) -> Iterator[None]:
 
 
 @contextmanager
-def zookeeper_is_away(it: LoadedCluster, zookeeper: ZooKeeperProcess) -> Iterator[None]:
+def zookeeper_is_away(it: LoadedCluster, zookeeper: StoppableZooKeeper) -> Iterator[None]:
     """Stops ZooKeeper for longer than sessions last. Replication and groups continue; topics can't be created. A
     restarted ZooKeeper gives every session its full timeout again.
     """
@@ -136,7 +135,7 @@ def zookeeper_is_away(it: LoadedCluster, zookeeper: ZooKeeperProcess) -> Iterato
 
 
 @contextmanager
-def all_are_cut_off_from_zookeeper(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
+def all_are_cut_off_from_zookeeper(it: LoadedCluster, _: StoppableZooKeeper) -> Iterator[None]:
     """Cuts all brokers off from ZooKeeper until no session is left. There is no controller then; the brokers continue
     as before.
     """
@@ -151,7 +150,7 @@ def all_are_cut_off_from_zookeeper(it: LoadedCluster, _: ZooKeeperProcess) -> It
 
 
 @contextmanager
-def two_brokers_are_cut_off_from_each_other(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
+def two_brokers_are_cut_off_from_each_other(it: LoadedCluster, _: StoppableZooKeeper) -> Iterator[None]:
     """Leaders among the two still reach the controller, so they can remove the other one from the ISR."""
     controller = it.view.controller()
     one, other = it.random.sample([each for each in it.present if each != controller], 2)
@@ -161,7 +160,7 @@ def two_brokers_are_cut_off_from_each_other(it: LoadedCluster, _: ZooKeeperProce
 
 
 @contextmanager
-def a_leader_is_cut_off_from_its_controller(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
+def a_leader_is_cut_off_from_its_controller(it: LoadedCluster, _: StoppableZooKeeper) -> Iterator[None]:
     """The leader still reaches its followers and ZooKeeper. It continues as long as no follower has to leave the ISR;
     the controller learns of a removal only when it is reachable again.
     """
@@ -203,7 +202,7 @@ def a_leader_is_cut_off_from_its_controller(it: LoadedCluster, _: ZooKeeperProce
 
 
 @contextmanager
-def a_broker_is_cut_off_from_zookeeper(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
+def a_broker_is_cut_off_from_zookeeper(it: LoadedCluster, _: StoppableZooKeeper) -> Iterator[None]:
     """Its groups stay with it, although it can't store anything, until it learns of the other coordinator; Kafka does
     the same.
     """
@@ -216,7 +215,7 @@ def a_broker_is_cut_off_from_zookeeper(it: LoadedCluster, _: ZooKeeperProcess) -
 
 
 @contextmanager
-def a_broker_is_cut_off_from_all(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
+def a_broker_is_cut_off_from_all(it: LoadedCluster, _: StoppableZooKeeper) -> Iterator[None]:
     """Clients still reach it, so it must not accept records that the others lack. Groups: as for a broker cut off from
     ZooKeeper.
     """
@@ -234,7 +233,7 @@ def a_broker_is_cut_off_from_all(it: LoadedCluster, _: ZooKeeperProcess) -> Iter
 
 
 @contextmanager
-def brokers_are_restarted_one_after_the_other(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
+def brokers_are_restarted_one_after_the_other(it: LoadedCluster, _: StoppableZooKeeper) -> Iterator[None]:
     """Restarts all brokers that are not away, each when all are healthy again, if possible."""
     brokers = it.present
     for broker in it.random.sample(brokers, len(brokers)):
@@ -248,7 +247,7 @@ def brokers_are_restarted_one_after_the_other(it: LoadedCluster, _: ZooKeeperPro
 
 
 @contextmanager
-def a_log_directory_is_taken_away(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
+def a_log_directory_is_taken_away(it: LoadedCluster, _: StoppableZooKeeper) -> Iterator[None]:
     """Removes one of two log directories. Its replicas are offline until the broker is restarted with an empty one. The
     broker may have been the last in sync, so acknowledged records survive only with two replicas in sync.
     """
@@ -265,7 +264,7 @@ def a_log_directory_is_taken_away(it: LoadedCluster, _: ZooKeeperProcess) -> Ite
 
 
 @contextmanager
-def a_broker_comes_back_empty(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
+def a_broker_comes_back_empty(it: LoadedCluster, _: StoppableZooKeeper) -> Iterator[None]:
     """Restarts a broker with empty directories. It is not the last member of any ISR, so others continue without it."""
     broker = a_leader(it)
     with it.without(broker):
@@ -281,7 +280,7 @@ def a_broker_comes_back_empty(it: LoadedCluster, _: ZooKeeperProcess) -> Iterato
 
 
 @contextmanager
-def partitions_are_moving(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
+def partitions_are_moving(it: LoadedCluster, _: StoppableZooKeeper) -> Iterator[None]:
     """Reassigns partitions among the available brokers: no partition gets a new broker that is away."""
     brokers, topics = it.present, (it.clients.events, it.clients.lonely)
     copies = min(3, len(brokers))
@@ -292,7 +291,7 @@ def partitions_are_moving(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[No
 
 
 @contextmanager
-def partitions_are_moved(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
+def partitions_are_moved(it: LoadedCluster, _: StoppableZooKeeper) -> Iterator[None]:
     """Moves the partitions of one topic from two brokers to two others if possible, those of the other topic to other
     leaders and, with more than three brokers, to other brokers. One of the brokers dies meanwhile.
     """

@@ -26,8 +26,7 @@ from support.load.cluster_faults import (
     two_brokers_are_cut_off_from_each_other,
     zookeeper_is_away,
 )
-from support.load.loaded_cluster import LoadedCluster
-from support.processes.kafka_process import ZooKeeperProcess
+from support.load.loaded_cluster import LoadedCluster, StoppableZooKeeper
 
 __all__ = ["PAIRS", "Pair", "bring_about_both"]
 
@@ -65,7 +64,9 @@ PAIRS: tuple[Pair, ...] = tuple(
 )
 
 
-def bring_about_both(pair: Pair, it: LoadedCluster, zookeeper: ZooKeeperProcess, meanwhile: Callable[[], None]) -> None:
+def bring_about_both(
+    pair: Pair, it: LoadedCluster, zookeeper: StoppableZooKeeper, meanwhile: Callable[[], None]
+) -> None:
     """Brings about both faults; `meanwhile` is called while both last."""
     with ExitStack() as ends_last, ExitStack() as ends_first:
         last = last_to_end(pair, it.random)

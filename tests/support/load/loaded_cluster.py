@@ -1,4 +1,4 @@
-"""A cluster of processes with stock clients, and checks that must hold whatever happens to its brokers."""
+"""A cluster with stock clients, and checks that must hold whatever happens to its brokers."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from types import TracebackType
+from typing import Protocol
 
 from pybroker.broker.library.cluster.blocking_cluster import BlockingCluster
 from pybroker.protocol.errors import ErrorCode
@@ -19,7 +20,7 @@ from support.load.crash_load import CrashLoad
 from support.processes.zookeeper_tree import client_of
 from support.time.patience import await_answer, await_that
 
-__all__ = ["OFFSETS", "PARTITIONS", "SESSION_TIMEOUT_S", "LoadedCluster"]
+__all__ = ["OFFSETS", "PARTITIONS", "SESSION_TIMEOUT_S", "LoadedCluster", "OwnZooKeeper", "StoppableZooKeeper"]
 
 OFFSETS = "__consumer_offsets"
 PARTITIONS = 3
@@ -46,9 +47,30 @@ SETTINGS = {
 }
 
 
+class StoppableZooKeeper(Protocol):
+    """What faults need of a ZooKeeper."""
+
+    def kill(self) -> object: ...
+
+    def start(self) -> object: ...
+
+
+class OwnZooKeeper:
+    """The metadata store in memory of a cluster."""
+
+    def __init__(self, cluster: BlockingCluster) -> None:
+        self._cluster = cluster
+
+    def kill(self) -> None:
+        self._cluster.kill("zookeeper")
+
+    def start(self) -> None:
+        self._cluster.start("zookeeper")
+
+
 class LoadedCluster:
-    """A cluster with clients. `zookeeper`: `zookeeper.connect` of its tree. All files are below `directory` and stay
-    there.
+    """A cluster with clients. `zookeeper`: `zookeeper.connect` of its tree, for brokers in processes; None: brokers on
+    threads, with a metadata store in memory. All files are below `directory` and stay there.
 
     Attributes:
         away: brokers from which nothing is expected now.
@@ -60,7 +82,12 @@ class LoadedCluster:
     """
 
     def __init__(
-        self, directory: Path, zookeeper: str, seed: int, brokers: int = 3, settings: Mapping[str, str] | None = None
+        self,
+        directory: Path,
+        zookeeper: str | None,
+        seed: int,
+        brokers: int = 3,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self.random = Random(seed)
         self.cluster = BlockingCluster(

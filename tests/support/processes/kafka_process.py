@@ -5,6 +5,7 @@ import subprocess
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
 from pybroker.broker.library.cluster.members import zookeeper_serves
 from support.processes.java import QUICK_TO_START, java_command
@@ -144,13 +145,20 @@ class ZooKeeperProcess(JavaProcess):
             raise AssertionError(f"ZooKeeper did not start:\n{''.join(self.lines[-60:])}")
 
 
+class HasConnect(Protocol):
+    """A ZooKeeper, or a tree that is served as by one."""
+
+    @property
+    def connect(self) -> str: ...
+
+
 class KafkaProcess(JavaProcess):
     """An Apache Kafka broker in ZooKeeper mode with its data under `directory`."""
 
     def __init__(
         self,
         directory: Path,
-        zookeeper: ZooKeeperProcess,
+        zookeeper: HasConnect,
         settings: Mapping[str, str] | None = None,
         heap: str = "512m",
         jvm_options: tuple[str, ...] = QUICK_TO_START,
