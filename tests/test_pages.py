@@ -13,7 +13,7 @@ from support.source_tree import PACKAGES, PAGES, ROOT, name_of, python_files, tr
 README_LINES = 130
 ARCHITECTURE_LINES = 200
 RECIPE_LINES = 10
-WORDS_OF_DOCS = 28_000
+WORDS_OF_DOCS = 29_500
 """The limit is for pages that are written by hand; generated pages are for looking things up."""
 GENERATED_PAGES = frozenset(("settings.md", "metrics.md", "events.md", "commands.md", "doctor.md"))
 LARGE_FILE_LINES = 200
