@@ -12,6 +12,7 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.lag.unread_times import UnreadTimes
 from pybroker.protocol.records.compression import Codec
 from pybroker.storage.files.files import File, NotCachedError
@@ -299,17 +300,28 @@ def test_one_read_of_a_header_serves_all_offsets_of_its_batch(tmp_path: Path, mo
     assert len(reads) == 2
 
 
-def test_offset_that_is_asked_for_stays_known_and_others_are_forgotten(tmp_path: Path) -> None:
-    log = log_with(tmp_path, NOW_MS - 3_000, NOW_MS - 2_000, NOW_MS)
+def test_offset_that_is_found_among_the_known_ones_stays_known_and_others_are_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = log_with(tmp_path, NOW_MS - 3_000, NOW_MS - 2_000)
+    reads: list[int] = []
+    read = File.read_cached_at
+
+    def counted(file: File, position: int, size_bytes: int) -> bytes | bytearray:
+        reads.append(position)
+        return read(file, position, size_bytes)
+
+    monkeypatch.setattr(File, "read_cached_at", counted)
     clock = [0.0]
     times = UnreadTimes(lambda: NOW_MS, lambda: clock[0], at_once)
-    times.seconds(TP, log, 0, 3, NOW_MS)
-    times.seconds(TP, log, 1, 3, NOW_MS)
-    for _ in range(4):
+    times.seconds(TP, log, 0, 2, NOW_MS)
+    times.seconds(TP, log, 1, 2, NOW_MS)
+    others = [TopicPartition("others", number) for number in range(4)]
+    for other in others:
         clock[0] += 61
-        append_as_leader(log, batch_of(b"v"), 0, NOW_MS)
-        times.seconds(TP, log, log.log_end_offset - 1, log.log_end_offset, NOW_MS)  # a look-up begins a generation
+        times.seconds(other, log, 0, 2, NOW_MS)  # a look-up begins a generation
         if 0 not in times.known(TP, log):
-            times.seconds(TP, log, 0, 3, NOW_MS)
+            times.seconds(TP, log, 0, 2, NOW_MS)
     known = times.known(TP, log)
     assert (0 in known, 1 in known) == (True, False)
+    assert len(reads) == 2 + len(others)
