@@ -33,7 +33,7 @@ class Clients:
     _preferred: str | None = None
     _closers: list[Callable[[], object]]
     _stoppers: list[Callable[[], object]]
-    """Of asynchronous clients."""
+    """These stop asynchronous clients."""
 
     def __init__(self, preferred: str | None) -> None:
         self._preferred = preferred

@@ -96,7 +96,7 @@ class KafkaBroker(BlockingInspection, Clients):
 
     @property
     def acts(self) -> BlockingActs:
-        """What a test makes the broker do at once, such as to fence a producer."""
+        """Makes the broker do something at once, such as fence a producer."""
         return BlockingActs(self._broker.acts, self._thread.call)
 
     # -- operations

@@ -399,6 +399,9 @@ USED_FROM_OUTSIDE: dict[str, str] = {
     "storage/recovery/recovery_process.py:main": "a child process calls it",
     "storage/store/store_parts.py:clock": "the tuple is unpacked",
     "storage/workers/big_batch_process.py:main": "a child process calls it",
+    "testkit/clients.py:aio_consumer": "users call it: examples/fastapi shows such tests",
+    "testkit/clients.py:aio_producer": "users call it: examples/fastapi shows such tests",
+    "testkit/failure_report.py:emit": "logging calls it",
     "storage/workers/unpacking.py:all_read_in_this_process": "simulations have no child processes",
 }
 

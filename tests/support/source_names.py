@@ -162,10 +162,19 @@ def unused_names() -> set[str]:
     }
 
 
+def is_called_by_pytest(definition: Definition) -> bool:
+    """Whether the definition is a hook or a fixture of the plugin."""
+    decorators = getattr(definition.node, "decorator_list", [])
+    is_fixture = any(ast.unparse(each).startswith("pytest.fixture") for each in decorators)
+    return is_fixture or definition.name.startswith("pytest_")
+
+
 def unused_definitions(path: Path) -> Iterator[Definition]:
     in_file = names_read_in(tree_of(path))
     in_file.subtract(exported(path))
     for each in definitions_of(path):
+        if is_called_by_pytest(each):
+            continue
         if each.is_member:
             if (path.parent == ROOT / "views" or path.name == "shapes.py") and isinstance(each.node, ast.AnnAssign):
                 continue  # the serializer reads every field

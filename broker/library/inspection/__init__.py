@@ -1,1 +1,1 @@
-"""What tests ask a running broker: records, lags, waiting for events, copies of its data, last requests."""
+"""Lets tests look into a running broker: records, lags, waits for events, copies of its data, last requests."""

@@ -2,7 +2,7 @@
 
 **How.** An entry is parked beside the produce requests with acks=all, which the broker completes when the high
 watermark rises. So nothing is added to an append when nobody waits. Every change of a group's offsets and every new
-assignment is a record in ``__consumer_offsets``: who waits for a group watches the group's partition.
+assignment is a record in ``__consumer_offsets``, so a wait for a group watches the partition of the group.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What tests ask a running broker: records, waits for events, lags, files of records, copies of its data."""
+"""Tests that look into a running broker: records, waits for events, lags, files of records, copies of its data."""
 
 import asyncio
 import json
