@@ -145,7 +145,7 @@ def orders_of_rooms() -> Iterator[tuple[str, list[str]]]:
     for place, order in re.findall(r"Inside\s+`([\w/]+)/`(?:, lowest first)?:([^.]+(?:\.py[^.]+)*)", page):
         yield place, re.findall(r"`([\w.]+)/?`", order)
     yield "", [package for package in reversed(rows_of_packages()) if package != "pipeline"]
-    (order,) = re.findall(r"((?:`\w+/`, )+`\w+/`):\s+each may\s+import only", (ROOT / "CONTRIBUTING.md").read_text())
+    (order,) = re.findall(r"((?:`\w+/`,\s+)+`\w+/`):\s+each may\s+import only", (ROOT / "CONTRIBUTING.md").read_text())
     yield "", re.findall(r"`(\w+)/`", order)[::-1]
 
 

@@ -1,7 +1,7 @@
 // A Go test that sets faults on a broker over HTTP. Start the broker first:
 //
-//	pybroker --test-kit --set listeners=PLAINTEXT://localhost:9092
-//	KAFKA=localhost:9092 KAFKA_HTTP=http://localhost:9644 go test
+//	pybroker --test-kit
+//	KAFKA=localhost:9092 KAFKA_HTTP=http://localhost:8092 go test
 package faults
 
 import (

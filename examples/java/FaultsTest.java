@@ -11,8 +11,8 @@ import org.apache.kafka.common.serialization.StringSerializer;
 /**
  * Sets faults on a broker over HTTP, and checks that a producer gets over them. Start the broker first:
  *
- *   pybroker --test-kit --set listeners=PLAINTEXT://localhost:9092
- *   java -cp 'libs/*' FaultsTest.java localhost:9092 http://localhost:9644
+ *   pybroker --test-kit
+ *   java -cp 'libs/*' FaultsTest.java localhost:9092 http://localhost:8092
  */
 public class FaultsTest {
     private static final HttpClient HTTP = HttpClient.newHttpClient();

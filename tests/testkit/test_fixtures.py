@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from pybroker import Broker
-from support.plugin_runs import run_inside, run_outside
+from support.plugin_runs import run_inside
 
 
 def test_each_test_gets_a_broker_of_its_own_and_shares_the_wider_ones(pytester: pytest.Pytester) -> None:
@@ -255,13 +255,3 @@ def test_many_tests_with_a_broker_each_leave_nothing(pytester: pytest.Pytester, 
     before = set(threading.enumerate())
     run_inside(pytester).assert_outcomes(passed=count)
     assert set(threading.enumerate()) <= before
-
-
-def test_run_without_a_broker_imports_only_the_plugin(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        "import sys\n"
-        "def test_it():\n"
-        "    loaded = {name for name in sys.modules if name.startswith('pybroker')}\n"
-        "    assert loaded == {'pybroker', 'pybroker.testkit', 'pybroker.testkit.plugin'}\n"
-    )
-    run_outside(pytester).assert_outcomes(passed=1)
