@@ -191,10 +191,12 @@ def test_cluster_serves_topics_and_loses_a_broker(pytester: pytest.Pytester) -> 
     pytester.makepyfile("""
         import pytest
         @pytest.mark.kafka(topics={"orders": 2})
-        def test_kill(kafka_cluster, kafka_topic):
+        def test_kill(kafka_cluster, kafka_topic, kafka_faults):
             assert kafka_cluster.broker_ids == [1, 2, 3]
-            producer = kafka_cluster.producer(acks="all")
-            producer.send(kafka_topic, b"x").get(30)
+            producer = kafka_cluster.producer(acks="all", retry_backoff_ms=1)
+            with kafka_faults.error("Produce", "NOT_ENOUGH_REPLICAS", topic=kafka_topic, times=2) as fault:
+                producer.send(kafka_topic, b"x").get(30)
+            assert fault.fired == 2
             kafka_cluster.kill(1)
             assert not kafka_cluster.is_running(1)
             producer.send("orders", b"y").get(60)
