@@ -110,13 +110,9 @@ def _format(config: Config, options: argparse.Namespace) -> int:
     if options.add_scram:
         raise _RefusedError("--add-scram is not available without KRaft; pybroker user set makes users")
     directories = sorted(config.log_dirs)
-    unformatted = []
+    unformatted = [each for each in directories if not (Path(each) / _META).exists()]
     for directory in directories:
-        file = Path(directory) / _META
-        if not file.exists():
-            unformatted.append(directory)
-        elif (known := _properties(file).get("cluster.id")) not in (None, options.cluster_id):
-            raise _RefusedError(f"Invalid cluster.id in: {file}. Expected {options.cluster_id}, but read {known}")
+        _check_cluster_id(Path(directory) / _META, options.cluster_id)
     if not options.ignore_formatted and len(unformatted) < len(directories):
         formatted = next(each for each in directories if each not in unformatted)
         raise _RefusedError(
@@ -129,6 +125,14 @@ def _format(config: Config, options: argparse.Namespace) -> int:
         kind = "metadata" if directory == config.log_dirs[0] else "data"
         print(f"Formatting {kind} directory {directory} with metadata.version {_RELEASE}.")
     return 0
+
+
+def _check_cluster_id(file: Path, wanted: str) -> None:
+    """Raises _RefusedError for a directory of another KRaft cluster. A pybroker's cluster id is not the given one."""
+    told = _properties(file) if file.exists() else {}
+    known = told.get("cluster.id")
+    if told.get("version") == _OF_KRAFT and known != wanted:
+        raise _RefusedError(f"Invalid cluster.id in: {file}. Expected {wanted}, but read {known}")
 
 
 def _info(config: Config) -> int:

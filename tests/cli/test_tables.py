@@ -43,7 +43,7 @@ MANY = 10_000
 
 
 def printed(servers: str, *, topic: str, group: str, is_terminal: bool = False) -> dict[str, Ran]:
-    """What each command printed, without the facts that differ from run to run."""
+    """The output of each command."""
     names = {"topic": topic, "group": group, "resource": f"topic/{topic}"}
     words = {command: [word.format(**names) for word in shlex.split(command)] for command in COMMANDS}
     return {command: run(servers, *given, is_terminal=is_terminal) for command, given in words.items()}
