@@ -59,6 +59,7 @@ class _ClockedLoop:
         self.loop = loop
         self.timers = MovableTimers(loop)
         self.brokers: list[ClockedParts] = []
+        self.stands_still = False
         self._moving = asyncio.Lock()
 
     async def do_due_work(self) -> None:
@@ -112,6 +113,20 @@ class ClockMoves:
                 if not clocked.brokers:
                     del self._loops[loop]
 
+    def leave_out(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The loop stands still from now on: do not wait for its brokers."""
+        self._set_standing(loop, stands_still=True)
+
+    def take_in(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The loop runs again. Its timers have missed the moves meanwhile."""
+        self._set_standing(loop, stands_still=False)
+
+    def _set_standing(self, loop: asyncio.AbstractEventLoop, *, stands_still: bool) -> None:
+        with self._changing:
+            clocked = self._loops.get(loop)
+            if clocked is not None:
+                clocked.stands_still = stands_still
+
     def uses(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether a broker runs on that loop."""
         return loop in self._loops
@@ -141,5 +156,7 @@ class ClockMoves:
 
     def _on_each_loop(self, work: Callable[[_ClockedLoop], Coroutine[Any, Any, None]]) -> list[Future[None]]:
         with self._changing:
-            loops = [clocked for loop, clocked in self._loops.items() if clocked.brokers and not loop.is_closed()]
-            return [asyncio.run_coroutine_threadsafe(work(clocked), clocked.loop) for clocked in loops]
+            loops = [each for each in self._loops.values() if each.brokers and not each.stands_still]
+            return [
+                asyncio.run_coroutine_threadsafe(work(each), each.loop) for each in loops if not each.loop.is_closed()
+            ]

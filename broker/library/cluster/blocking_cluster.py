@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 from ....config.config_error import ConfigError
 from ....config.http_listeners import HTTP_LISTENERS
 from ....protocol.client import Credentials
+from ...clock.clocks import BlockingClock, TestClock
 from ...faults.faults import Faults
 from ...metadata.address import Address
 from ..broker_probe import UnhealthyError, metadata_of
@@ -111,6 +112,7 @@ class BlockingCluster:
         self._client_ports: dict[int, int] = {}
         self.faults = Faults()
         """Faults for tests of clients, on all brokers; without effect on brokers in processes of their own."""
+        self._clock = TestClock()
 
     # -- properties
 
@@ -121,6 +123,18 @@ class BlockingCluster:
             lambda: [each for name in self._brokers if (each := self._thread_broker(name)).is_running],
             self._thread_broker,
         )
+
+    @property
+    def clock(self) -> BlockingClock:
+        """Moves the time of all brokers, without those that are paused. Raises RuntimeError with ``mode="process"``."""
+        return BlockingClock(self.test_clock)
+
+    @property
+    def test_clock(self) -> TestClock:
+        """As ``clock``, for coroutines."""
+        if self._mode == "process":
+            raise RuntimeError("brokers in processes of their own keep to real time; use Cluster(mode='thread')")
+        return self._clock
 
     @property
     def broker_ids(self) -> list[int]:
@@ -294,7 +308,8 @@ class BlockingCluster:
         if self._mode == "process":
             return BrokerMember(broker, directory, settings)
         assert isinstance(self._zookeeper, MemoryZooKeeper)
-        return ThreadBroker(broker, directory, settings, self._zookeeper.store_opener(broker), self.faults)
+        opener = self._zookeeper.store_opener(broker)
+        return ThreadBroker(broker, directory, settings, opener, self.faults, self._clock)
 
     def _listeners(self, clients_port: int, brokers_port: int) -> dict[str, str]:
         protocol = f"{'' if self._login is None else 'SASL_'}{'SSL' if self._has_tls else 'PLAINTEXT'}"

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 
+from ...clock.clocks import TestClock
 from ...faults.faults import Faults
 from ..settings_from_mapping import SettingsMapping
 from .blocking_cluster import BlockingCluster, MemberName, Mode
@@ -89,6 +90,11 @@ class Cluster:
     def ca_file(self) -> Path:
         """With ``tls=True``: the file with the certificate that clients must trust, in PEM."""
         return self._cluster.ca_file
+
+    @property
+    def clock(self) -> TestClock:
+        """As `BlockingCluster.clock`."""
+        return self._cluster.test_clock
 
     def is_running(self, member: MemberName) -> bool:
         """Whether it runs; also True while it is paused."""

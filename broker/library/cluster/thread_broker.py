@@ -4,6 +4,7 @@ A kill resets its connections and drops its work, as a crash does. While it is p
 worker threads finish what they have begun.
 """
 
+import asyncio
 import itertools
 import logging
 import threading
@@ -51,12 +52,13 @@ class ThreadBroker(Member):
         settings: Mapping[str, str],
         open_store: Callable[[Config, Callable[[], int]], Awaitable[MetadataStore]],
         faults: Faults,
+        clock: TestClock,
     ) -> None:
-        """``faults``: those of the cluster."""
+        """``faults`` and ``clock``: those of the cluster."""
         super().__init__(f"broker {broker_id}", directory)
         self.settings = dict(settings)
         self._open_store = open_store
-        self._kit = Kit(TestClock(), faults)
+        self._kit = Kit(clock, faults)
         self._mark = f"broker-{broker_id}.{next(_numbers)}"
         """The end of the names of its threads, by which its log lines are known."""
         self._thread: LoopThread | None = None
@@ -153,6 +155,7 @@ class ThreadBroker(Member):
         environment = Environment(
             files=self._kit.new_files(),
             open_store=self._open_store,
+            test_clock=self._kit.clock,
             start_pool=lambda loop, threads, name: WorkerPool(loop, threads, f"{name}-of-{self._mark}"),
         )
         self._server = server = BrokerServer(config, environment)
@@ -182,8 +185,11 @@ class ThreadBroker(Member):
         server.kill()
 
     def _stand_still(self, pause: "_Pause") -> None:
+        loop = asyncio.get_running_loop()
+        self._kit.clock.moves.leave_out(loop)
         pause.has_begun.set()
         pause.is_over.wait()
+        self._kit.clock.moves.take_in(loop)
         if pause.ends_by_kill and self._server is not None:
             self._server.kill()
 

@@ -203,3 +203,14 @@ def test_kit_that_every_machine_could_use_is_refused_at_start(listener: str) -> 
     with pytest.raises(ConfigError, match=r"pybroker\.test\.kit.*every machine that reaches .* could break the broker"):
         load_config("", settings)
     load_config("", {**settings, "pybroker.http.insecure": "true"})
+
+
+def test_clock_is_moved_and_mistakes_are_refused(broker: BlockingBroker) -> None:
+    before_ms = broker.clock.clock_ms()
+    status, moved = ask(broker, "POST", "/v1/test/clock", {"advance_ms": 3_600_000})
+    assert status == 200
+    assert before_ms + 3_600_000 <= moved["now_ms"] <= broker.clock.clock_ms()
+    assert ask(broker, "POST", "/v1/test/clock", {"advance_timers_ms": 1, "silent": ["a"]})[0] == 200
+    status, refusal = ask(broker, "POST", "/v1/test/clock", {"advance_ms": -1})
+    assert (status, list(refusal)) == (400, ["error"])
+    assert ask(broker, "POST", "/v1/test/clock", {"advance_ms": 1}, {"Origin": "http://page"})[0] == 400

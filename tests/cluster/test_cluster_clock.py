@@ -1,0 +1,77 @@
+"""One clock moves all brokers of a cluster in this process."""
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from pybroker import Cluster
+from pybroker.broker.library.cluster.blocking_cluster import BlockingCluster
+
+SETTINGS = {"num.partitions": 4, "default.replication.factor": 2, "transaction.state.log.num.partitions": 2}
+PARTITIONS = range(4)
+
+
+@pytest.fixture
+def cluster() -> Iterator[BlockingCluster]:
+    with Cluster(2, SETTINGS) as cluster:
+        yield cluster
+
+
+def produce(producer: Producer) -> None:
+    """Produces a record to each partition."""
+    for partition in PARTITIONS:
+        producer.produce("t", b"value", partition=partition)
+    assert producer.flush(60) == 0
+
+
+def bounds(cluster: BlockingCluster) -> set[tuple[int, int]]:
+    """The first offset and the end of the committed records, of all partitions."""
+    consumer = Consumer(
+        {"bootstrap.servers": cluster.bootstrap_servers, "group.id": "g", "isolation.level": "read_committed"}
+    )
+    try:
+        return {consumer.get_watermark_offsets(TopicPartition("t", each), timeout=60) for each in PARTITIONS}
+    finally:
+        consumer.close()
+
+
+def test_transaction_over_two_brokers_is_aborted_and_old_records_are_deleted(cluster: BlockingCluster) -> None:
+    producer = Producer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "transactional.id": "id",
+            "transaction.timeout.ms": 60_000,
+        }
+    )
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    produce(producer)
+    assert bounds(cluster) == {(0, 0)}
+    cluster.clock.advance_timers(61)
+    assert bounds(cluster) == {(0, 2)}
+    with pytest.raises(KafkaException):
+        producer.commit_transaction(60)
+    cluster.clock.advance(days=8)
+    assert bounds(cluster) == {(2, 2)}
+
+
+def test_paused_broker_is_not_waited_for(cluster: BlockingCluster) -> None:
+    before_ms = cluster.clock.clock_ms()
+    cluster.pause(2)
+    cluster.clock.advance(hours=1, wait_s=60)
+    cluster.clock.advance_timers(1, wait_s=60)
+    cluster.resume(2)
+    cluster.clock.advance(hours=1)
+    assert cluster.clock.clock_ms() >= before_ms + 2 * 3_600_000
+
+
+async def test_clock_of_a_cluster_is_moved_by_coroutines() -> None:
+    async with Cluster(1) as cluster:
+        before_ms = cluster.clock.clock_ms()
+        await cluster.clock.advance(days=1)
+        assert cluster.clock.clock_ms() >= before_ms + 86_400_000
+
+
+def test_brokers_with_processes_of_their_own_have_no_clock() -> None:
+    with pytest.raises(RuntimeError, match="keep to real time"):
+        _ = Cluster(1, mode="process").clock
