@@ -15,6 +15,7 @@ from pybroker.protocol.codec import encode
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
 from pybroker.protocol.messages.headers import RequestHeader
 from pybroker.protocol.releases.release import RELEASES, release_named
+from pybroker.protocol.releases.table import OTHER_APIS
 from support.in_process.served_apis import handler_table
 from support.releases import RECORDED, exchanges, listed_by, read_response
 
@@ -22,6 +23,7 @@ CONNECTION = ConnectionInfo("PLAINTEXT", "PLAINTEXT", ("127.0.0.1", 9092), ("127
 WITH_ZOOKEEPER = [name for name in RECORDED if name != "4.1"]
 NO_FEATURES = FeatureLevels(None)  # type: ignore[arg-type]
 BETWEEN_BROKERS = {"LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown"}
+BETWEEN_BROKERS |= {"AlterPartition", "Envelope", "AllocateProducerIds"}
 
 
 def dispatcher_as(name: str) -> Dispatcher:
@@ -80,19 +82,41 @@ def test_kafka_4_lists_what_pybroker_has_of_it() -> None:
         }
 
 
-# What a single broker does not serve of a release, beside the requests that brokers send each other.
-NOT_SERVED = {
-    "0.10.2": set[str](),
-    "3.9": {"AlterPartition", "Envelope", "AllocateProducerIds"},
+# APIs of a release that a single broker does not list, beside those that brokers send each other.
+SHARE_GROUPS = {"ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "ShareAcknowledge"}
+SHARE_GROUPS |= {f"{verb}ShareGroupOffsets" for verb in ("Describe", "Alter", "Delete")}
+SHARE_GROUPS |= {f"{verb}ShareGroupState" for verb in ("Initialize", "Read", "Write", "Delete")}
+SHARE_GROUPS |= {"ReadShareGroupStateSummary"}
+OF_KRAFT = {"AddRaftVoter", "RemoveRaftVoter", "DescribeQuorum", "UnregisterBroker", "ListClientMetricsResources"}
+LACKED = {
+    "4.0": OF_KRAFT,
+    "4.1": OF_KRAFT | SHARE_GROUPS,
+    "4.2": OF_KRAFT | SHARE_GROUPS | {"StreamsGroupHeartbeat", "StreamsGroupDescribe"},
+}
+# APIs whose last version is lower than the release's, with the last version that a broker lists instead.
+LOWER_IN_4_0 = {"Metadata": 12, "DescribeGroups": 5, "UpdateFeatures": 1, "DescribeCluster": 1}
+LOWER_IN_4_0 |= {"ConsumerGroupHeartbeat": 0, "ConsumerGroupDescribe": 0}
+LOWER_IN_4_1 = LOWER_IN_4_0 | {"Produce": 12, "Fetch": 17, "AlterPartitionReassignments": 0, "ListTransactions": 1}
+LOWER = {
+    "4.0": LOWER_IN_4_0,
+    "4.1": LOWER_IN_4_1,
+    "4.2": LOWER_IN_4_1 | {"ListOffsets": 10, "OffsetCommit": 9, "OffsetFetch": 9},
 }
 
 
-@pytest.mark.parametrize("name", NOT_SERVED)
-def test_the_apis_that_a_single_broker_lacks_of_a_release_are_known(name: str) -> None:
-    versions = versions_as(name)
-    table = handler_table({"pybroker.as.version": name})
-    lacked = {API_SPECS[key].name for key in versions.listed if key not in table}
-    assert lacked == BETWEEN_BROKERS | NOT_SERVED[name]
+@pytest.mark.parametrize("name", RELEASES)
+def test_a_single_broker_lists_all_of_a_release_but_the_apis_and_versions_named_here(name: str) -> None:
+    release, versions = release_named(name), versions_as(name)
+    served = handler_table({"pybroker.as.version": name})
+    names = {
+        **{int(key): spec.name for key, spec in API_SPECS.items()},
+        **{key: api for api, key in OTHER_APIS.items()},
+    }
+    listed = {key: versions.listed[key] for key in served if key in versions.listed}
+    assert {names[key] for key in release.versions if key not in listed} - BETWEEN_BROKERS == LACKED.get(name, set())
+    assert {names[key]: ours.last for key, ours in listed.items() if ours != release.listed_versions(key)} == LOWER.get(
+        name, {}
+    )
 
 
 @pytest.mark.parametrize("name", RELEASES)
