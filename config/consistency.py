@@ -167,12 +167,6 @@ def _check_protocol_version(config: Config) -> None:
         raise _bad(config, "inter.broker.protocol.version", "must be from 3.0 to 3.9")
 
 
-def _check_release(config: Config) -> None:
-    if config.optional_string("pybroker.as.version") is not None and not config.uses_embedded_store:
-        allowed = "only for a single broker without zookeeper.connect, because brokers send each other newer requests"
-        raise _bad(config, "pybroker.as.version", allowed)
-
-
 def _check_zookeeper(config: Config) -> None:
     """With ZooKeeper, others must be able to reach this broker, and ACLs need an identity of this broker."""
     if config.uses_embedded_store:
@@ -212,7 +206,6 @@ _CHECKS: tuple[Callable[[Config], None], ...] = (
     _check_connections,
     _check_groups,
     _check_protocol_version,
-    _check_release,
     _check_zookeeper,
 )
 

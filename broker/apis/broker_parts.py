@@ -57,4 +57,4 @@ class BrokerParts:
     @property
     def served_versions(self) -> ServedVersions:
         """The versions of APIs that clients may use; those of a release of Kafka with ``pybroker.as.version``."""
-        return versions_as(self.config.optional_string("pybroker.as.version"))
+        return versions_as(self.config.optional_string("pybroker.as.version"), accepts_all=self.is_in_cluster)

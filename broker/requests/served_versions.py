@@ -1,6 +1,7 @@
 """Which versions of each API the broker accepts and lists: all that it has, or those of a release of Kafka.
 
-With ``pybroker.as.version`` the broker has the APIs and versions that both it and the release have.
+With ``pybroker.as.version`` clients see the APIs and versions that both the broker and the release have. In a cluster
+the broker accepts newer requests too, because brokers send them to each other without asking for versions.
 """
 
 from collections.abc import Mapping
@@ -52,8 +53,11 @@ OWN_VERSIONS = ServedVersions(
 )
 
 
-def versions_as(name: str | None) -> ServedVersions:
-    """The versions of the release ``name``, as far as pybroker has them; None: all that it has. Raises KeyError."""
+def versions_as(name: str | None, *, accepts_all: bool = False) -> ServedVersions:
+    """The versions of the release ``name``, as far as pybroker has them; None: all that it has.
+
+    ``accepts_all``: others are not listed, but accepted. Raises KeyError for an unknown release.
+    """
     if name is None:
         return OWN_VERSIONS
     from ...protocol.releases.release import release_named  # imported only here: faster start without
@@ -65,11 +69,8 @@ def versions_as(name: str | None) -> ServedVersions:
         if key in release.versions
     }
     common = {key: both for key, both in known.items() if both[0].first <= both[0].last}
-    return ServedVersions(
-        {key: accepted for key, (accepted, _) in common.items()},
-        {key: listed for key, (_, listed) in common.items()},
-        release,
-    )
+    accepted = OWN_VERSIONS.accepted if accepts_all else {key: each for key, (each, _) in common.items()}
+    return ServedVersions(accepted, {key: each for key, (_, each) in common.items()}, release)
 
 
 def _both(ours: VersionRange, theirs: VersionRange) -> VersionRange:

@@ -24,7 +24,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Release of Kafka whose APIs and versions clients see, as far as pybroker has them; only for a single broker.",
+        "Release of Kafka whose APIs and versions clients see, as far as pybroker has them.",
     ),
     Setting(
         "pybroker.zookeeper.digest",

@@ -1,4 +1,4 @@
-"""The setting ``pybroker.as.version``: which values it takes, and with what it cannot be combined."""
+"""The setting ``pybroker.as.version``: which values it takes."""
 
 import pytest
 from pybroker.config.config_error import ConfigError
@@ -23,8 +23,3 @@ def test_unknown_release_is_refused_with_the_known_ones(text: str) -> None:
     with pytest.raises(ConfigError, match=r"must be one of 0\.10\.2, 0\.11, 1\.0, .*, 4\.2$") as error:
         load_config("", {"pybroker.as.version": text})
     assert "\n" not in str(error.value)
-
-
-def test_release_is_refused_with_zookeeper_because_brokers_need_newer_versions() -> None:
-    with pytest.raises(ConfigError, match=r"pybroker\.as\.version=2\.8.*: only for a single broker"):
-        load_config("", {"pybroker.as.version": "2.8", "zookeeper.connect": "localhost:2181"})

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as KafkaPythonPartition
-from pybroker import Broker
+from pybroker import Broker, Cluster
 
 VERSIONS_INFERRED = {
     "0.10.2": (0, 10, 2),
@@ -78,3 +78,12 @@ def test_librdkafka_enables_the_features_of_the_release_and_reads_what_it_wrote(
     assert message.value() == b"value"
     enabled = set(re.findall(r"Enabling feature (\w+)", "\n".join(lines.texts)))
     assert enabled == FEATURES[release]
+
+
+def test_cluster_replicates_while_clients_see_an_old_release() -> None:
+    settings = {"pybroker.as.version": "1.1", "min.insync.replicas": "2", "default.replication.factor": "2"}
+    with Cluster(2, settings) as cluster:
+        producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, acks="all")
+        assert producer.send("t", b"value", partition=0).get(30).offset == 0
+        assert producer.config["api_version"] == (1, 1)
+        producer.close()

@@ -144,6 +144,12 @@ def test_request_that_the_release_does_not_know_closes_the_connection(name: str,
         dispatcher_as(name)(received(frame_of(key, version)))
 
 
+def test_in_a_cluster_the_release_is_listed_and_newer_requests_of_brokers_are_accepted() -> None:
+    alone, in_cluster = versions_as("2.8"), versions_as("2.8", accepts_all=True)
+    assert in_cluster.listed == alone.listed
+    assert in_cluster.accepted == OWN_VERSIONS.accepted
+
+
 def test_without_a_release_the_newest_versions_are_accepted() -> None:
     versions = versions_as(None)
     assert versions is OWN_VERSIONS
