@@ -3,10 +3,9 @@
 Timestamps below zero are questions: -1 the end (high watermark, or last stable offset when read_committed), -2 the
 start, -3 the record with the largest timestamp, -4 the start of the local log, -5 the end of the tiered part.
 
-- v0: several offsets, taken from the starts of segments. v1: one offset and its timestamp (KIP-79). v2: isolation
-  level, throttle time (KIP-98). v3: throttling happens after the response (KIP-219). v4: leader epochs, for fencing
-  (KIP-320). v5: OFFSET_NOT_AVAILABLE (KIP-207). v6: flexible. v7: -3 (KIP-734). v8: -4 (KIP-405). v9: -5 (KIP-1005).
-- v10: how long reads of tiered storage may take (KIP-1075, Kafka 4.0).
+- v0: several offsets, from the starts of segments. v1: one offset, its timestamp (KIP-79). v2: isolation level, throttle
+  time (KIP-98). v3: throttling after the response (KIP-219). v4: leader epochs, for fencing (KIP-320). v5: the error
+  OFFSET_NOT_AVAILABLE (KIP-207). v6: flexible. v7: -3 (KIP-734). v8: -4 (KIP-405). v9: -5 (KIP-1005). v10: timeout.
 """
 
 from ..codec import wire

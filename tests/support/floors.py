@@ -30,6 +30,7 @@ FLOORS = {
         "codec",
         "records",
         "apis.py",
+        "releases",
         "messages",
         "client",
     ),

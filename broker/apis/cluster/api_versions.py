@@ -9,22 +9,17 @@ lowest version is 0.
 
 from collections.abc import Iterable, Mapping
 
-from ....base.kafka_names import SOFTWARE_NAME
-from ....controller.features import LAST_TRANSACTION_VERSION, TRANSACTION_VERSION, FeatureLevels
+from ....controller.features import FeatureLevels
 from ....protocol.apis import API_SPECS, ApiKey
 from ....protocol.errors import ErrorCode
-from ....protocol.messages.api_versions import (
-    ApiVersion,
-    ApiVersionsRequest,
-    ApiVersionsResponse,
-    FinalizedFeatureKey,
-    SupportedFeatureKey,
-)
+from ....protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from ...coordinator.transaction.states import EPOCH_BUMP_VERSION
 from ...requests.context import Handler, RequestContext
 from ...requests.served_versions import OWN_VERSIONS, ServedVersions
+from .client_software import FIRST_WITH_SOFTWARE, accepts_software
+from .feature_block import add_feature_levels
 
-__all__ = ["ApiVersions", "accepts_software", "add_feature_levels", "with_api_versions"]
+__all__ = ["ApiVersions", "with_api_versions"]
 
 
 # Kafka's admin client sends DescribeTopicPartitions wherever it is listed, and kafka-topics then prints empty eligible
@@ -34,9 +29,6 @@ JAVA_CLIENT, HIDDEN_FROM_JAVA_CLIENT = "apache-kafka-java", ApiKey.DESCRIBE_TOPI
 
 _SINCE_BUMPED_EPOCHS = frozenset({ApiKey.PRODUCE, ApiKey.END_TXN, ApiKey.TXN_OFFSET_COMMIT})
 """Their last version is for producers that get a new epoch with every transaction (KIP-890)."""
-_FIRST_WITH_SOFTWARE = 3
-_FIRST_WITH_LOWEST_FEATURE_0 = 4
-_LONGEST_SOFTWARE = 100
 
 
 class ApiVersions:
@@ -58,7 +50,7 @@ class ApiVersions:
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         features = self._features
         api_keys = self._of_version_2 if features.transaction_version >= EPOCH_BUMP_VERSION else self._api_keys
-        is_java_client = context.api_version >= _FIRST_WITH_SOFTWARE and request.client_software_name == JAVA_CLIENT
+        is_java_client = context.api_version >= FIRST_WITH_SOFTWARE and request.client_software_name == JAVA_CLIENT
         response = ApiVersionsResponse(api_keys=api_keys[is_java_client])
         is_offered = features.transaction_version > 0 or not self._is_in_cluster
         add_feature_levels(response, features, context.api_version, is_offered=is_offered)
@@ -75,39 +67,6 @@ def _with_bumped_epochs(listed: ApiVersion) -> ApiVersion:
         return listed
     last = API_SPECS[ApiKey(listed.api_key)].max_version
     return ApiVersion(api_key=listed.api_key, min_version=listed.min_version, max_version=last)
-
-
-def accepts_software(context: RequestContext, request: ApiVersionsRequest) -> bool:
-    """Whether the client names its software well, if its version of the request has that; it is remembered."""
-    if context.api_version < _FIRST_WITH_SOFTWARE:
-        return True
-    if not names_its_software(request):
-        return False
-    software = f"{request.client_software_name} {request.client_software_version}"
-    context.address.software = software[:_LONGEST_SOFTWARE]
-    return True
-
-
-def add_feature_levels(
-    response: ApiVersionsResponse, features: FeatureLevels, api_version: int, *, is_offered: bool
-) -> None:
-    """Tell the level of ``transaction.version``, and which ones the brokers support if ``is_offered``."""
-    response.finalized_features_epoch = features.epoch
-    if features.transaction_version:
-        level = features.transaction_version
-        response.finalized_features = [
-            FinalizedFeatureKey(name=TRANSACTION_VERSION, max_version_level=level, min_version_level=level)
-        ]
-    # Older clients cannot read a supported feature whose lowest version is 0 (KAFKA-17492).
-    if is_offered and api_version >= _FIRST_WITH_LOWEST_FEATURE_0:
-        response.supported_features = [
-            SupportedFeatureKey(name=TRANSACTION_VERSION, min_version=0, max_version=LAST_TRANSACTION_VERSION)
-        ]
-
-
-def names_its_software(request: ApiVersionsRequest) -> bool:
-    name, version = request.client_software_name, request.client_software_version
-    return SOFTWARE_NAME.fullmatch(name) is not None and SOFTWARE_NAME.fullmatch(version) is not None
 
 
 def with_api_versions(

@@ -12,7 +12,8 @@ from ....protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsRe
 from ....protocol.releases.release import FeatureBlock, Release
 from ...requests.context import RequestContext
 from ...requests.served_versions import ServedVersions
-from .api_versions import accepts_software, add_feature_levels
+from .client_software import accepts_software
+from .feature_block import add_feature_levels
 
 __all__ = ["ApiVersionsAs"]
 
