@@ -8,6 +8,7 @@ import logging
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from ..client.oauth.provider_url import is_file_url
@@ -19,11 +20,13 @@ from ..config.listeners import has_login
 from ..config.sasl_listeners import JAAS_FILE, mechanisms_of_listener
 from ..config.sasl_mechanisms import MechanismOptions
 from ..controller.tree.metadata_store import MetadataStore
+from ..protocol.apis import ApiKey
 from ..protocol.scram import SCRAM_MECHANISMS, ScramMechanism
 from .network.frame_gate import FrameGate
 from .network.login_frame_gate import LoginFrameGate
 from .network.offender_log import OffenderLog, Violation, offences_in
 from .network.request import ConnectionInfo
+from .requests.served_versions import served_versions
 from .security.login_actions import LoginRules
 from .security.login_gate import LoginGate
 from .security.sasl.endpoint_tls import endpoint_context
@@ -118,7 +121,7 @@ class Logins:
             )
         largest = security.sasl["sasl.server.max.receive.size"]
         assert isinstance(largest, int)
-        return login_rules(
+        rules = login_rules(
             mechanisms,
             scram_users=self._users,
             new_nonce=_new_nonce,
@@ -126,6 +129,7 @@ class Logins:
             max_receive_bytes=largest,
             failure_delay_ms=self._config.int("connection.failed.authentication.delay.ms"),
         )
+        return replace(rules, api_versions=served_versions(self._config).accepted[ApiKey.API_VERSIONS])
 
     def _signed_tokens(
         self, security: ListenerSecurity, mechanisms: Mapping[str, MechanismOptions]

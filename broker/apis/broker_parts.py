@@ -16,7 +16,7 @@ from ..inter_broker.controller_orders import ControllerOrders
 from ..metadata.advertised_address import AdvertisedAddresses
 from ..metadata.metadata_cache import MetadataCache
 from ..metadata.topic_waiters import TopicWaiters
-from ..requests.served_versions import ServedVersions, versions_as
+from ..requests.served_versions import ServedVersions, served_versions
 from ..requests.throttling import Throttling
 from ..settings.live_settings import LiveSettings
 
@@ -57,4 +57,4 @@ class BrokerParts:
     @property
     def served_versions(self) -> ServedVersions:
         """The versions of APIs that clients may use; those of a release of Kafka with ``pybroker.as.version``."""
-        return versions_as(self.config.optional_string("pybroker.as.version"), accepts_all=self.is_in_cluster)
+        return served_versions(self.config)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...config.config import Config
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec.schema import VersionRange
 from ...protocol.errors import ErrorCode
@@ -16,7 +17,7 @@ from ...protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 if TYPE_CHECKING:
     from ...protocol.releases.release import Release
 
-__all__ = ["OWN_VERSIONS", "ServedVersions", "versions_as"]
+__all__ = ["OWN_VERSIONS", "ServedVersions", "served_versions", "versions_as"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,11 @@ OWN_VERSIONS = ServedVersions(
     {key: spec.versions for key, spec in API_SPECS.items()},
     {key: spec.advertised or spec.versions for key, spec in API_SPECS.items()},
 )
+
+
+def served_versions(config: Config) -> ServedVersions:
+    """The versions of a broker with these settings."""
+    return versions_as(config.optional_string("pybroker.as.version"), accepts_all=not config.uses_embedded_store)
 
 
 def versions_as(name: str | None, *, accepts_all: bool = False) -> ServedVersions:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from ...protocol.apis import API_SPECS, ApiKey
+from ...protocol.codec.schema import VersionRange
 from .principal import Principal
 from .sasl.sasl_server import SaslServer
 
@@ -26,11 +28,13 @@ class LoginRules:
         mechanisms: the mechanisms that are enabled, by name.
         max_receive_bytes: ``sasl.server.max.receive.size``, the longest frame before a login.
         failure_delay_ms: ``connection.failed.authentication.delay.ms``.
+        api_versions: the versions of ApiVersions that are served. After others the client may ask once more.
     """
 
     mechanisms: Mapping[str, Mechanism]
     max_receive_bytes: int
     failure_delay_ms: int
+    api_versions: VersionRange = API_SPECS[ApiKey.API_VERSIONS].versions
 
 
 @dataclass(frozen=True, slots=True)

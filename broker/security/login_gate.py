@@ -136,8 +136,7 @@ class LoginGate:
 
     def _api_versions(self, frame: bytes | bytearray, version: int) -> tuple[Action, ...]:
         """A client may ask again if its version is not served or it names its software wrongly, otherwise not."""
-        spec = API_SPECS[ApiKey.API_VERSIONS]
-        if spec.min_version <= version <= spec.max_version:
+        if version in self._rules.api_versions:
             request = _body(frame, ApiKey.API_VERSIONS, version)
             assert isinstance(request, ApiVersionsRequest)
             if version < _FIRST_WITH_SOFTWARE_NAME or _names_its_software(request):

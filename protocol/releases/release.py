@@ -20,7 +20,7 @@ _NUMBERS: Mapping[str, int] = {**{spec.name: key for key, spec in API_SPECS.item
 
 
 class FeatureBlock(Enum):
-    """What the tagged fields of ApiVersions (KIP-584) say."""
+    """The content of the tagged fields of ApiVersions (KIP-584)."""
 
     NONE = "nothing"
     """the release has no such fields"""

@@ -87,3 +87,14 @@ def test_cluster_replicates_while_clients_see_an_old_release() -> None:
         assert producer.send("t", b"value", partition=0).get(30).offset == 0
         assert producer.config["api_version"] == (1, 1)
         producer.close()
+
+
+@pytest.mark.parametrize("release", ["0.10.2", "1.1", "4.1"])
+def test_librdkafka_logs_in_after_the_release_refused_its_first_version_of_api_versions(release: str) -> None:
+    """0.10.2 and 1.1 do not know version 3, which librdkafka asks for first."""
+    with Broker({"pybroker.as.version": release}, users={"alice": "secret"}) as broker:
+        login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+        login |= {"sasl.username": "alice", "sasl.password": "secret"}
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, **login})
+        producer.produce("t", b"value", partition=0)
+        assert producer.flush(30) == 0
