@@ -50,11 +50,17 @@ class AdminCluster(Cluster):
         return {broker_id: connections[broker_id].receive() for broker_id in requests}
 
     def ask_controller(self, request: Message) -> Any:
-        """The response of the controller."""
+        """The response of the controller. A cluster that has just started gets time to choose one."""
+        controller = self.metadata().controller_id
+        if controller not in self._addresses:
+            controller = self._retried(self._controller)
+        return self.ask_broker(controller, request)
+
+    def _controller(self) -> int:
         controller = self.metadata().controller_id
         if controller not in self._addresses:
             raise error_for(ErrorCode.NOT_CONTROLLER, "the cluster has no controller")
-        return self.ask_broker(controller, request)
+        return controller
 
     def ask_coordinator(self, key: str, request: Message, kind: int = GROUP) -> Any:
         """The response of the coordinator of a group or, by ``kind``, of a transactional id."""

@@ -1,11 +1,15 @@
 """`pybroker topics` against a broker in this process."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pybroker import Broker
 from pybroker.cli.topics.shapes import PartitionOffsets, TopicChange, TopicDescription, Truncation
+from pybroker.protocol.apis import ApiKey
+from pybroker.protocol.codec import Message
 from support.clients.commands import checked_json, run
+from support.clients.lying_broker import LyingBroker, lying_broker
 from support.clients.produced import KEEPS_OLD_RECORDS, numbered, produce
 
 
@@ -98,3 +102,29 @@ def test_list_finds_topics_by_min_isr(servers: str) -> None:
     run(servers, "topics", "create", "under-min", "-p", "1", "-c", "min.insync.replicas=2")
     assert "under-min" not in run(servers, "topics", "list", "--at-min-isr", "-o", "name").out
     assert run(servers, "topics", "list", "--under-min-isr", "-o", "name").out == "under-min\n"
+
+
+class StartedBroker(LyingBroker):
+    """The broker of a cluster that has no controller yet when it is asked for the first three times."""
+
+    asked = 0
+
+    def _response(self, key: ApiKey, request: Message, version: int) -> Message:
+        answer: Any = super()._response(key, request, version)
+        if key is ApiKey.METADATA:
+            self.asked += 1
+            answer.controller_id = 0 if self.asked > 3 else -1
+        return answer  # type: ignore[no-any-return]
+
+
+def test_change_waits_for_the_controller_of_a_cluster_that_has_just_started() -> None:
+    with lying_broker("orders", kind=StartedBroker) as servers:
+        ran = run(servers, "topics", "create", "orders")
+        assert (ran.code, ran.err) == (0, "")
+
+
+def test_change_in_a_cluster_without_a_controller_ends_after_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StartedBroker, "asked", -1000)
+    with lying_broker("orders", kind=StartedBroker) as servers:
+        ran = run(servers, "topics", "create", "orders", "--timeout", "0.3")
+    assert (ran.code, ran.err) == (1, "pybroker: the cluster has no controller (NOT_CONTROLLER)\n")
