@@ -76,7 +76,7 @@ class Model:
         return hit
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 @given(st.lists(faults, max_size=4), st.lists(requests, max_size=6))
 def test_faults_fire_on_the_items_on_which_the_model_says(rows: list[Any], asked: list[list[Item]]) -> None:
     set_faults = Faults()
