@@ -1,4 +1,4 @@
-"""What each request of ZooKeeper's protocol does to a tree in memory, and the frame that answers it."""
+"""Carries out the requests of ZooKeeper's protocol on a tree in memory, and encodes the frames that answer them."""
 
 from ..metadata_store import CreateResult, EventType, MetadataStoreError, SetDataResult, Watch, WatchEvent
 from .jute import jute_buffer, jute_text, jute_texts

@@ -48,7 +48,7 @@ SETTINGS = {
 
 
 class StoppableZooKeeper(Protocol):
-    """What faults need of a ZooKeeper."""
+    """A ZooKeeper that faults kill and start again."""
 
     def kill(self) -> object: ...
 
