@@ -9,6 +9,7 @@ import signal
 import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import NoReturn
@@ -24,8 +25,8 @@ from .client_settings import client_settings, write_client_settings
 __all__ = ["cluster_command"]
 
 _HELP = (
-    "commands to type: kill 1, stop 1, start 1, pause 1, resume 1, cut 1 2, heal 1 2 (broker ids, or zookeeper);"
-    " Ctrl-C stops all"
+    "commands to type: kill 1, stop 1, start 1, pause 1, resume 1, cut 1 2, heal 1 2 (broker ids, or zookeeper),"
+    " expire 1 (its session); Ctrl-C stops all"
 )
 
 
@@ -169,6 +170,7 @@ def _do(cluster: BlockingCluster, verb: str, names: list[str]) -> str:
         "start": cluster.start,
         "pause": cluster.pause,
         "resume": cluster.resume,
+        "expire": partial(_expire, cluster),
     }
     two: dict[str, Callable[[MemberName, MemberName], None]] = {"cut": cluster.cut, "heal": cluster.heal}
     if not all(name == "zookeeper" or name.isdecimal() for name in names):
@@ -184,6 +186,12 @@ def _do(cluster: BlockingCluster, verb: str, names: list[str]) -> str:
     except (ValueError, RuntimeError, StartError) as error:
         return str(error)
     return "done"
+
+
+def _expire(cluster: BlockingCluster, broker: MemberName) -> None:
+    if broker == "zookeeper":
+        raise ValueError("the sessions that expire are those of brokers")
+    cluster.expire(broker)
 
 
 def _member(name: str) -> MemberName:

@@ -330,6 +330,8 @@ def test_cluster_command_obeys_typed_commands_and_ends_on_ctrl_c(tmp_path: Path)
             ("kill 1", "done"),
             ("start 1", "done"),
             ("cut 1 2", "done"),
+            ("expire 2", "done"),
+            ("expire zookeeper", "the sessions that expire are those of brokers"),
             ("kill 3", "the cluster has no broker 3"),
             ("jump", first[5].strip()),
             ("kill x", first[5].strip()),

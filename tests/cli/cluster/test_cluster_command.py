@@ -118,7 +118,6 @@ def test_wrong_reassignments_are_bad_arguments(servers: str, arguments: list[str
     assert words in ran.err
 
 
-@pytest.mark.long
 def test_partitions_leave_a_broker_whose_end_is_then_no_problem(tmp_path: Path) -> None:
     with Cluster(3) as cluster:
         servers = cluster.bootstrap_servers
