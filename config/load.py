@@ -62,7 +62,9 @@ def with_overrides(config: Config, overrides: Mapping[str, str]) -> Config:
 
 
 def with_dynamic(config: Config, dynamic: DynamicLayers) -> Config:
-    """``config`` with ``dynamic`` in place of its own dynamic settings."""
+    """``config`` with ``dynamic`` in place of its own dynamic settings; ``config`` itself when they are the same."""
+    if dynamic == config.dynamic:
+        return config
     return _checked(Config(config.static, dynamic, config.file, config.variables))
 
 

@@ -27,8 +27,12 @@ AnyKafka = KafkaBroker | KafkaCluster | OutsideKafka
 _OWN = "kafka_broker"
 _BY_PREFERENCE = ("kafka_cluster", _OWN, "kafka_broker_module", "kafka_broker_session")
 """The fixture that counts first as the broker in use."""
-_QUICK = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
-"""The first group and the first transaction create these topics: with 50 partitions that takes a moment."""
+_QUICK = {
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "num.io.threads": "2",
+}
+"""A start begins fewer threads, and the first group and transaction create topics of 1 partition in place of 50."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_NAME = 100
 

@@ -20,6 +20,7 @@ __all__ = ["KafkaBroker"]
 
 _KEPT_REQUESTS = 50
 _REPORT_LIMIT_S = 5.0
+_ANY_FREE_PORT = "PLAINTEXT://127.0.0.1:0"
 
 
 class KafkaBroker(BlockingInspection, Clients):
@@ -32,7 +33,7 @@ class KafkaBroker(BlockingInspection, Clients):
 
     def __init__(self, settings: SettingsMapping, preferred_client: str | None = None) -> None:
         super().__init__(preferred_client)
-        self._broker = Broker(settings, keep_requests=_KEPT_REQUESTS)
+        self._broker = Broker({"listeners": _ANY_FREE_PORT, **settings}, keep_requests=_KEPT_REQUESTS)
         self.clock = BlockingClock(self._broker.clock)
         """The clock of the broker, which tests move."""
         self._thread = LoopThread("pybroker")

@@ -25,11 +25,13 @@ type fault struct {
 // call sends a request to the test kit of the broker, and decodes its answer into found.
 func call(t *testing.T, method string, path string, body any, found any) {
 	t.Helper()
-	text, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
+	var text bytes.Buffer
+	if body != nil {
+		if err := json.NewEncoder(&text).Encode(body); err != nil {
+			t.Fatal(err)
+		}
 	}
-	request, err := http.NewRequest(method, os.Getenv("KAFKA_HTTP")+path, bytes.NewReader(text))
+	request, err := http.NewRequest(method, os.Getenv("KAFKA_HTTP")+path, &text)
 	if err != nil {
 		t.Fatal(err)
 	}
