@@ -5,9 +5,10 @@ real time has `Unclocked` in this place.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakValueDictionary
 
 from ..protocol.apis import ApiKey
 from ..protocol.messages.join_group import JoinGroupRequest
@@ -35,6 +36,7 @@ Handlers = Mapping[ApiKey, Handler]
 _WATCHED = (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.OFFSET_COMMIT)
 _JOIN_WITH_ID_VERSION = 4
 """From this version of JoinGroup on a dynamic member joins with an id."""
+_MOST_NOTED = 100_000
 _TURNS = 2
 """Iterations of the loop in which what a timer began becomes visible as work of a coordinator."""
 
@@ -64,13 +66,15 @@ class ClockedBroker:
         self._move: TimerMove | None = None
         self._ending: frozenset[object] = frozenset()
         """Connections that a client had closed before a move, and that only finish what is under way."""
+        self._connections: WeakValueDictionary[str, ConnectionInfo] = WeakValueDictionary()
+        """By member id, the connection of the member's last request."""
         self._busy_before: set[Transaction] = set()
         """Transactions that were ending before a move, and may go on to wait for a leader."""
 
     def watched(self, handlers: Handlers) -> Handlers:
         """The handlers; those of members also note the member's connection."""
         watched: dict[ApiKey, Handler] = {
-            key: partial(_note_connection, self._groups, handlers[key]) for key in _WATCHED if key in handlers
+            key: partial(self._handle, handlers[key]) for key in _WATCHED if key in handlers
         }
         return {**handlers, **watched}
 
@@ -122,6 +126,16 @@ class ClockedBroker:
 
     # -- which members are alive
 
+    def _handle(self, handler: Handler, context: RequestContext, request: Any) -> Any:
+        """Handle the request, and note the connection of the member that sent it."""
+        response = handler(context, request)
+        member_id = _member_of(self._groups, self._connections, context, request)
+        if member_id is not None:
+            if len(self._connections) >= _MOST_NOTED:
+                self._connections.clear()  # the next heartbeats of members note them again
+            self._connections[member_id] = context.address
+        return response
+
     def _grace_ms(self, members: Iterable[Member]) -> int:
         """Until the end of the move, if any of the members is alive."""
         if self._move is None or not any(map(self._is_alive, members)):
@@ -129,16 +143,16 @@ class ClockedBroker:
         return max(int((self._move.goal_s - self._timers.time()) * 1000), 0) + 1
 
     def _is_alive(self, member: Member) -> bool:
-        move, info = self._move, member.connection
-        if move is None or not move.keep_alive or not isinstance(info, ConnectionInfo):
-            return False
-        if not info.is_open or info in self._ending:
+        move, info = self._move, self._connections.get(member.member_id)
+        if move is None or not move.keep_alive or info is None or not info.is_open or info in self._ending:
             return False
         return move.silent.isdisjoint((member.member_id, member.client_id, member.group_instance_id or ""))
 
     def _is_of_living_member(self, connection: ManagedConnection) -> bool:
         info = cast("Connection", connection).info
-        return any(member.connection is info and self._is_alive(member) for member in self._members())
+        return any(
+            self._connections.get(member.member_id) is info and self._is_alive(member) for member in self._members()
+        )
 
     def _members(self) -> Iterator[Member]:
         for group in self._groups.registry.groups():
@@ -156,24 +170,17 @@ def clocked_broker(
     return broker
 
 
-def _note_connection(groups: GroupCoordinator, handler: Handler, context: RequestContext, request: Any) -> Any:
-    """Handle the request, and note the connection of the member that sent it."""
-    response = handler(context, request)
-    member = _member_of(groups, context, request)
-    if member is not None:
-        member.connection = context.address
-    return response
-
-
-def _member_of(groups: GroupCoordinator, context: RequestContext, request: Any) -> Member | None:
+def _member_of(groups: GroupCoordinator, known: Container[str], context: RequestContext, request: Any) -> str | None:
+    """The id of the member that sent the request; a new one has it from this request, and is not ``known`` yet."""
     group = groups.registry.get(request.group_id)
     if group is None:
         return None
-    member = group.members.get(request.member_id)
-    if member is None and request.group_instance_id is not None:
-        member = group.members.get(group.static_members.get(request.group_instance_id, ""))
-    if member is None and isinstance(request, JoinGroupRequest) and context.api_version < _JOIN_WITH_ID_VERSION:
+    if request.member_id in group.members:
+        return str(request.member_id)
+    if request.group_instance_id is not None:
+        return group.static_members.get(request.group_instance_id)
+    if isinstance(request, JoinGroupRequest) and context.api_version < _JOIN_WITH_ID_VERSION:
         newest = next(reversed(group.members.values()), None)
-        if newest is not None and newest.connection is None and newest.client_id == (context.client_id or ""):
-            member = newest
-    return member
+        if newest is not None and newest.member_id not in known and newest.client_id == (context.client_id or ""):
+            return newest.member_id
+    return None

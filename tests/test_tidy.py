@@ -397,7 +397,6 @@ USED_FROM_OUTSIDE: dict[str, str] = {
     "storage/log/log_append.py:duplicate": "part of an append's result",
     "storage/recovery/recovery_process.py:emit": "logging calls it",
     "storage/recovery/recovery_process.py:main": "a child process calls it",
-    "storage/store/store_parts.py:clock": "the tuple is unpacked",
     "storage/workers/big_batch_process.py:main": "a child process calls it",
     "testkit/clients.py:aio_consumer": "users call it: examples/fastapi shows such tests",
     "testkit/clients.py:aio_producer": "users call it: examples/fastapi shows such tests",

@@ -47,8 +47,6 @@ class Member:
     """When the session ends, in seconds of the scheduler's clock. A heartbeat only moves this number."""
     session_timer_due: float = 0.0
     session_timer: TimerHandle | None = None
-    connection: object = None
-    """The connection of its last request; known only to a broker whose clock tests move."""
 
     @property
     def is_static(self) -> bool:
