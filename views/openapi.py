@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .failures import Failure, Misdirected
+from .kit_paths import kit_paths
 from .resources import RESOURCES, Parameter, ResourceSpec
 from .schema import Schemas
 from .source import API_VERSION
@@ -27,10 +28,12 @@ _FAILURES = {
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
 
 
-def openapi() -> dict[str, Any]:
-    """Return the document."""
+def openapi(*, has_test_kit: bool = False) -> dict[str, Any]:
+    """Return the document. ``has_test_kit``: with the paths of the test kit."""
     schemas = Schemas()
     paths = {resource.path: {"get": _operation(resource, schemas)} for resource in RESOURCES}
+    if has_test_kit:
+        paths |= kit_paths(schemas.reference(Failure))
     return {
         "openapi": "3.1.0",
         "info": {"title": "pybroker", "version": str(API_VERSION), "description": _ABOUT},
@@ -44,9 +47,9 @@ def openapi() -> dict[str, Any]:
     }
 
 
-def openapi_text() -> str:
-    """Return the document as the file has it."""
-    return json.dumps(openapi(), indent=1, ensure_ascii=False) + "\n"
+def openapi_text(*, has_test_kit: bool = False) -> str:
+    """Return the document as the file has it, or with the paths of the test kit."""
+    return json.dumps(openapi(has_test_kit=has_test_kit), indent=1, ensure_ascii=False) + "\n"
 
 
 def _operation(resource: ResourceSpec, schemas: Schemas) -> dict[str, Any]:

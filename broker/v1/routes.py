@@ -3,6 +3,7 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ...config.http_listeners import TEST_KIT
 from ..http.http_error import HttpError
 from ..http.request import HttpRequest
 from ..http.response import HttpResponse
@@ -54,7 +55,8 @@ class V1Routes:
         return await self._answers.answer(path, request)
 
     async def _openapi(self, _: HttpRequest) -> HttpResponse:
-        text: str = await self._state().parts.run_in_pool(_openapi_text)
+        parts = self._state().parts
+        text: str = await parts.run_in_pool(partial(_openapi_text, parts.config.boolean(TEST_KIT)))
         return HttpResponse(200, text.encode())
 
     def _state(self) -> KnownState:
@@ -69,7 +71,7 @@ def _load_answers() -> "type[Answers]":
     return Answers
 
 
-def _openapi_text() -> str:
+def _openapi_text(has_test_kit: bool) -> str:
     from ...views.openapi import openapi_text
 
-    return openapi_text()
+    return openapi_text(has_test_kit=has_test_kit)

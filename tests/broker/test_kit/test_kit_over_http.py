@@ -74,21 +74,21 @@ def test_all_faults_are_removed_at_once(broker: BlockingBroker, path: str) -> No
     assert broker.faults.all() == []
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        {"api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER", "topic": "t", "partition": 1, "client": "a*"},
-        {"api": "*", "delay": 5, "jitter_ms": 2},
-        {"api": "Heartbeat", "hang": True, "group": "g"},
-        {"api": "Produce", "drop_request": True, "times": 1, "after": 2},
-        {"api": "Produce", "drop_response": True},
-        {"api": "Produce", "reset": True},
-        {"api": "Produce", "cut_after": 10, "transactional_id": "t"},
-        {"api": "Fetch", "corrupt": True},
-        {"api": "Fetch", "throttle": 10},
-        {"api": "*", "refuse_connections": True},
-    ],
-)
+FAULTS: list[dict[str, Any]] = [
+    {"api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER", "topic": "t", "partition": 1, "client": "a*"},
+    {"api": "*", "delay": 5, "jitter_ms": 2},
+    {"api": "Heartbeat", "hang": True, "group": "g"},
+    {"api": "Produce", "drop_request": True, "times": 1, "after": 2},
+    {"api": "Produce", "drop_response": True},
+    {"api": "Produce", "reset": True},
+    {"api": "Produce", "cut_after": 10, "transactional_id": "t"},
+    {"api": "Fetch", "corrupt": True},
+    {"api": "Fetch", "throttle": 10},
+    {"api": "*", "refuse_connections": True},
+]
+
+
+@pytest.mark.parametrize("words", FAULTS)
 def test_words_of_a_fault_are_those_that_set_it(words: dict[str, Any]) -> None:
     asked = {name: value for name, value in words.items() if "refuse_connections" not in words or name != "api"}
     assert fault_view(set_fault(Faults(), asked)).items() >= words.items()
@@ -191,6 +191,19 @@ def test_broker_without_the_kit_has_no_such_path() -> None:
         assert ask(broker, "GET", "/v1/test/faults")[0] == 404
         assert ask(broker, "POST", "/v1/test/faults", {"api": "*", "hang": True})[0] == 405
         assert ask(broker, "GET", "/buildinfo")[1]["test_kit"] is False
+
+
+def test_openapi_document_has_the_paths_of_the_kit_and_its_words(broker: BlockingBroker) -> None:
+    paths = ask(broker, "GET", "/v1/openapi.json")[1]["paths"]
+    schema = paths["/v1/test/faults"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    words = {name for fault in FAULTS for name in fault}
+    assert words <= schema["properties"].keys()
+    served = {(method, path) for path, item in paths.items() for method in item if path.startswith("/v1/test/")}
+    routes = broker._broker._server.observability.router._routes  # type: ignore[union-attr]
+    ours = {
+        ("/".join(route.pattern), method) for route in routes for method in route.methods if "test" in route.pattern
+    }
+    assert served == {(method.lower(), path) for path, method in ours if method != "HEAD"}
 
 
 def test_build_info_tells_of_the_kit(broker: BlockingBroker) -> None:
