@@ -13,8 +13,12 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 from pybroker import Broker
+from pybroker.base.topic_partition import TopicPartition as At
+from pybroker.broker.coordinator.group.commits import CommitRequest
+from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata as Committed
 from pybroker.broker.library.broker import BlockingBroker
 from pybroker.broker.library.inspection.stored_record import StoredRecord
+from pybroker.controller.topics.permit import permit_all
 from pybroker.protocol.errors import TopicExistsError
 
 SETTINGS = {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "1"}
@@ -208,6 +212,20 @@ async def test_helpers_are_awaited_on_the_brokers_own_loop() -> None:
         assert broker.topics() == ["t"]
     with pytest.raises(RuntimeError, match="not running"):
         broker.topics()
+
+
+async def test_a_commit_that_a_worker_thread_writes_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The offset is in force a turn of the loop after the high watermark has moved."""
+    monkeypatch.setattr("pybroker.storage.log.strand.is_quick_append", lambda append, config: False)
+    async with Broker(SETTINGS) as broker:
+        parts = broker._parts
+        await parts.group_topic.ensure_topic(permit_all)
+        waiting = asyncio.create_task(broker.wait_committed("g", "t", 0, 1, timeout=20))
+        while not len(parts.partitions.wakeups.appends):  # noqa: ASYNC110 (it waits for turns of this loop)
+            await asyncio.sleep(0)
+        offsets = {At("t", 0): Committed(1, -1, "", 0)}
+        parts.coordinators.groups.commits.commit(CommitRequest("g", offsets), lambda _codes: None)
+        await waiting
 
 
 def test_a_snapshot_is_restored_with_topics_records_and_groups() -> None:
