@@ -21,10 +21,12 @@ from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages import describe_groups as d
 from pybroker.protocol.messages import describe_producers as p
+from pybroker.protocol.messages import join_group as j
 from pybroker.protocol.messages import list_offsets as lo
 from pybroker.protocol.messages import offset_fetch as of
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
 from pybroker.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from pybroker.protocol.messages.heartbeat import HeartbeatRequest
 from support.clients.wire_client import WireClient
 from support.clients.wire_member import WireMember, wait_for_coordinator
 from support.time.patience import HANGS_AFTER_S
@@ -310,6 +312,23 @@ def test_members_named_by_client_or_instance_id_are_removed(broker: BlockingBrok
         assert dynamic.heartbeat() == ErrorCode.NONE
         broker.clock.advance_timers(46, keep_alive=False)
         assert described(broker, "b") == ("Empty", set())
+
+
+def test_member_of_an_old_client_is_known_by_its_first_request(broker: BlockingBroker) -> None:
+    produce(broker, b"1")
+    wait_for_coordinator(broker.bootstrap_servers, "g")
+    joining = j.JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=30_000,
+        rebalance_timeout_ms=60_000,
+        protocol_type="consumer",
+        protocols=[j.JoinGroupRequestProtocol(name="range")],
+    )
+    with WireClient(broker.bootstrap_servers, HANGS_AFTER_S) as client:
+        joined = client.ask(joining, 3)  # the client of this version has no id before it joins
+        broker.clock.advance_timers(46)
+        beat = HeartbeatRequest(group_id="g", generation_id=joined.generation_id, member_id=joined.member_id)
+        assert client.ask(beat, 1).error_code == ErrorCode.NONE
 
 
 def test_rebalance_waits_on_for_living_members_and_no_longer_for_silent_ones(broker: BlockingBroker) -> None:
