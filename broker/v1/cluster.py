@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from ...config.http_listeners import TEST_KIT
 from ...views.cluster import Cluster, TopTopic
 from .api_times_view import CONSUMER_FETCH, PRODUCE, times_of
 from .directories import directories, disk_of
@@ -27,7 +28,11 @@ async def describe_cluster(state: KnownState, groups: GroupsLook) -> Cluster:
     cache, parts = state.parts.cache, state.parts
     found = await directories(state)
     facts = ClusterFacts(
-        broker_id=state.broker_id, has_controller=cache.controller_id >= 0, directories=found, groups=groups.problems
+        broker_id=state.broker_id,
+        has_controller=cache.controller_id >= 0,
+        has_test_kit=parts.config.boolean(TEST_KIT),
+        directories=found,
+        groups=groups.problems,
     )
     topics = cache.topics
     partitions = 0

@@ -45,6 +45,7 @@ class ClusterFacts:
 
     broker_id: int
     has_controller: bool
+    has_test_kit: bool = False
     offline: CaseCount = field(default_factory=CaseCount)
     under_min_isr: CaseCount = field(default_factory=CaseCount)
     under_replicated: CaseCount = field(default_factory=CaseCount)
@@ -64,6 +65,8 @@ def judge_cluster(facts: ClusterFacts) -> Verdict:
 
 
 def _problems(facts: ClusterFacts) -> Iterator[Problem]:
+    if facts.has_test_kit:
+        yield _problem("trouble", "test_kit", "the test kit is on, so that HTTP clients may break this broker")
     if not facts.has_controller:
         yield _problem("trouble", "no_controller", "no controller is elected")
     yield from _of_partitions("trouble", "offline_partitions", facts.offline, "is offline", "are offline")

@@ -206,6 +206,12 @@ def test_openapi_document_has_the_paths_of_the_kit_and_its_words(broker: Blockin
     assert served == {(method.lower(), path) for path, method in ours if method != "HEAD"}
 
 
+def test_cluster_with_the_kit_is_in_trouble_in_the_console(broker: BlockingBroker) -> None:
+    verdict = ask(broker, "GET", "/v1/cluster")[1]["verdict"]
+    assert verdict["status"] == "trouble"
+    assert "test_kit" in [problem["kind"] for problem in verdict["problems"]]
+
+
 def test_build_info_tells_of_the_kit(broker: BlockingBroker) -> None:
     assert ask(broker, "GET", "/buildinfo")[1]["test_kit"] is True
 
