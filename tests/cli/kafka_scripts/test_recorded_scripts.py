@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from pybroker import Broker
+from support.clients.commands import run as command
 from support.clients.recorded_scripts import RECORDINGS, Recording, run_here, run_kafkas
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
@@ -58,6 +59,9 @@ def test_script_prints_the_same_on_kafka(
     recording = Recording(file, tmp_path)
     settings = {**recording.settings, "zookeeper.connect": f"{zookeeper.connect}/{file.stem}"}
     kafka = KafkaProcess(tmp_path, zookeeper, settings).start()
+    assert (
+        command(kafka.bootstrap_servers, "cluster", "wait", "--brokers", "1").code == 0
+    )  # its own metadata comes late
     try:
         with recording:
             assert recording.differences(kafka.bootstrap_servers, run) == []
