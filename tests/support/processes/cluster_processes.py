@@ -1,4 +1,4 @@
-"""A cluster of processes on a real ZooKeeper: pybrokers, Apache Kafkas for comparison, or both."""
+"""A cluster of processes: pybrokers, Apache Kafkas for comparison on a real ZooKeeper, or both."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +17,7 @@ from pybroker.protocol.messages.metadata import MetadataRequest
 from support.clients.wire_client import WireClient
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.processes.served_tree import ServedTree
 from support.processes.zookeeper_tree import TreeReader
 from support.time.patience import await_answer, await_that
 
@@ -27,7 +28,8 @@ _TIMEOUT_MS = 30_000
 
 
 class ClusterProcesses:
-    """Brokers 1, 2, …; those in `kafkas` are Apache Kafkas. The caller starts them; `close` ends them.
+    """Brokers 1, 2, …; those in `kafkas` are Apache Kafkas. The caller starts them; `close` ends them. Pybrokers alone
+    need no Java: this process holds their metadata.
 
     `log_directories` has the paths of each broker's log directories, `directory_count` of them.
     """
@@ -40,7 +42,9 @@ class ClusterProcesses:
         kafkas: Collection[int] = (),
         directory_count: int = 1,
     ) -> None:
-        self.zookeeper = ZooKeeperProcess(directory / "zookeeper", {"forceSync": "no"}).start()
+        self.zookeeper: ZooKeeperProcess | ServedTree = (
+            ZooKeeperProcess(directory / "zookeeper", {"forceSync": "no"}).start() if kafkas else ServedTree()
+        )
         self._tree = TreeReader(self.zookeeper.connect)
         in_cluster = {**settings, "zookeeper.connect": self.zookeeper.connect}
         self.brokers: dict[int, BrokerProcess | KafkaProcess] = {}

@@ -1,5 +1,7 @@
 """A metadata tree in memory behind a door for clients of ZooKeeper: in tests it stands for a running ZooKeeper."""
 
+import time
+
 from pybroker.broker.library.loop_thread import LoopThread
 from pybroker.controller.tree.memory.door_connection import DoorConnection
 from pybroker.controller.tree.memory.memory_tree import MemoryTree
@@ -12,7 +14,7 @@ class ServedTree:
     """The door is open on a loop in a thread of its own, because kazoo may block the loop of a test."""
 
     def __init__(self) -> None:
-        self.tree = MemoryTree(lambda: 1_700_000_000_000)
+        self.tree = MemoryTree(lambda: time.time_ns() // 1_000_000)
         self._thread = LoopThread("door")
         self._door = self._thread.call(ZooKeeperDoor.open(self.tree))
         self.port = self._door.port
@@ -24,6 +26,9 @@ class ServedTree:
     @property
     def connections(self) -> set[DoorConnection]:
         return self._door._connections
+
+    def kill(self) -> None:
+        self.close()
 
     def close(self) -> None:
         self._thread.call(self._door.close())
