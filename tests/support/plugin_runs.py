@@ -8,7 +8,7 @@ import pybroker.broker.library.inspection.record_files
 import pybroker.testkit.brokers
 import pytest
 
-__all__ = ["ARGUMENTS", "run_inside", "run_outside"]
+__all__ = ["WITHOUT", "run_inside", "run_outside"]
 
 MODULE = "pybroker.testkit.plugin"
 IMPORTED_ONCE = (pybroker.broker.library.cluster.cluster, pybroker.broker.library.inspection.appending,
@@ -16,12 +16,16 @@ IMPORTED_ONCE = (pybroker.broker.library.cluster.cluster, pybroker.broker.librar
 """A run in this process forgets the modules that it imports; those that are here before stay."""
 
 
+WITHOUT = ("-p", "no:cacheprovider", "-p", "no:schemathesis", "-p", "no:hypothesispytest")
+"""Plugins that take a moment to load and that no test here needs."""
+
+
 def _arguments() -> tuple[str, ...]:
     """Also names the plugin when pybroker was installed before it had one."""
     found = importlib.metadata.entry_points(group="pytest11")
     named = () if MODULE in {each.value for each in found} else ("-p", MODULE)
     loop_scope = ("-o", "asyncio_default_fixture_loop_scope=function")
-    return (*named, *loop_scope, "-p", "no:cacheprovider", "-p", "no:randomly", "-W", "ignore::DeprecationWarning")
+    return (*named, *loop_scope, *WITHOUT, "-W", "ignore::DeprecationWarning")
 
 
 ARGUMENTS = _arguments()

@@ -3,6 +3,7 @@
 import tomllib
 
 import pytest
+from support.plugin_runs import WITHOUT
 from support.source_tree import ROOT
 
 TEST = """
@@ -34,5 +35,5 @@ def test_entry_point_loads_the_plugin_alone_and_leaves_the_package_as_it_is(
     (information / "RECORD").write_text("pybroker/__init__.py,,\npybroker/testkit/plugin.py,,\n")
     monkeypatch.setenv("PYTHONPATH", str(installed))
     pytester.makepyfile(TEST)
-    arguments = ("-p", "no:cacheprovider", "-o", "asyncio_default_fixture_loop_scope=function")
+    arguments = (*WITHOUT, "-o", "asyncio_default_fixture_loop_scope=function")
     pytester.runpytest_subprocess(*arguments).assert_outcomes(passed=2)

@@ -80,6 +80,7 @@ def test_unittest_classes_take_the_broker_from_a_fixture(pytester: pytest.Pytest
     run_inside(pytester).assert_outcomes(passed=2)
 
 
+@pytest.mark.long
 def test_workers_of_xdist_have_brokers_of_their_own(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import os
