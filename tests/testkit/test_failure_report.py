@@ -1,4 +1,4 @@
-"""What the report on a failed test shows of its brokers."""
+"""The report on a failed test shows the state of its brokers."""
 
 import re
 
