@@ -1,12 +1,10 @@
 """A broker whose clock a test moves: what becomes due is done when the move returns, and living clients stay."""
 
-import asyncio
 import select
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
@@ -15,7 +13,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka import Producer as ConfluentProducer
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from pybroker import Broker
-from pybroker.broker.clock.clocks import BlockingClock, TestClock
+from pybroker.broker.clock.clocks import TestClock
 from pybroker.broker.library.broker import BlockingBroker
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode
@@ -449,54 +447,3 @@ def test_deleted_files_go_after_their_delay(broker: BlockingBroker) -> None:
     assert list(files.glob("*.log.deleted"))
     broker.clock.advance_timers(61)
     assert not list(files.glob("*.deleted"))
-
-
-# -- the interface
-
-
-async def test_clock_is_moved_by_coroutines() -> None:
-    async with Broker(SETTINGS) as broker:
-        before_ms = broker.clock.clock_ms()
-        await broker.clock.advance(days=1)
-        await broker.clock.advance_timers(seconds=46)
-        await broker.clock.freeze(before_ms + 2 * DAY_MS)
-        assert broker.clock.clock_ms() == before_ms + 2 * DAY_MS
-        broker.clock.unfreeze()
-
-
-@pytest.mark.parametrize("days", [-1, float("nan"), float("inf")])
-def test_clock_does_not_go_back(broker: BlockingBroker, days: float) -> None:
-    before_ms = broker.clock.clock_ms()
-    with pytest.raises(ValueError, match="moves ahead only"):
-        broker.clock.advance(days=days)
-    with pytest.raises(ValueError, match="moves ahead only"):
-        broker.clock.advance_timers(-1)
-    assert before_ms <= broker.clock.clock_ms() < before_ms + DAY_MS
-
-
-def test_one_text_is_no_list_of_silent_members(broker: BlockingBroker) -> None:
-    with pytest.raises(TypeError, match="a tuple of ids is wanted"):
-        broker.clock.advance_timers(46, silent="client")
-
-
-def test_time_out_tells_that_the_clock_has_moved(broker: BlockingBroker) -> None:
-    before_ms = broker.clock.clock_ms()
-    with pytest.raises(TimeoutError, match="the clock has moved, but"):
-        broker.clock.advance(days=1, wait_s=0)
-    assert broker.clock.clock_ms() >= before_ms + DAY_MS
-
-
-async def test_blocking_clock_is_refused_on_the_loop_of_its_broker() -> None:
-    async with Broker(SETTINGS) as broker:
-        clock = BlockingClock(broker.clock)
-        with pytest.raises(RuntimeError, match="awaiting the methods of TestClock"):
-            clock.advance(days=1)
-        await asyncio.to_thread(clock.advance, days=1)
-
-
-def test_moves_from_several_threads_add_up(broker: BlockingBroker) -> None:
-    before_ms = broker.clock.clock_ms()
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda _: broker.clock.advance(days=1), range(4)))
-        list(threads.map(lambda _: broker.clock.advance_timers(3600), range(4)))
-    assert broker.clock.clock_ms() >= before_ms + 4 * DAY_MS + 4 * HOUR_MS
