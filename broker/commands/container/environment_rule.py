@@ -34,14 +34,14 @@ NOT_SETTINGS = frozenset(
         "KAFKA_LOG4J_LOGGERS",
         "KAFKA_TOOLS_LOG4J_LOGLEVEL",
         "KAFKA_JMX_HOSTNAME",
-        CREATE_TOPICS,
     }
 )
+"""Variables of Kafka's own scripts."""
 
 
 def setting_name(variable: str) -> str | None:
     """The setting that a variable names, or None. ``KAFKA_`` is removed wherever it occurs in the name, as in Kafka."""
-    if not variable.startswith(PREFIX) or variable in NOT_SETTINGS:
+    if not variable.startswith(PREFIX) or variable in NOT_SETTINGS or variable == CREATE_TOPICS:
         return None
     dotted = variable.removeprefix(_BITNAMI_PREFIX).replace(PREFIX, "").lower().replace("_", ".")
     return dotted.replace("...", "-").replace("..", "_")

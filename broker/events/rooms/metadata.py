@@ -48,6 +48,25 @@ METADATA = (
         "Free disk space in the metadata directory soon.",
     ),
     event(
+        "memory-store.connection-closed",
+        "WARNING",
+        "controller/tree/memory/door_connection.py",
+        "metadata store: the connection of %s is closed: %s",
+        "peer reason",
+        "A client of the metadata store in memory sent bytes that are no request of ZooKeeper's protocol, or too many.",
+        "Check which program connects to the port of the metadata store.",
+    ),
+    event(
+        "memory-store.write-failed",
+        "ERROR",
+        "controller/tree/memory/tree_file.py",
+        "the metadata of the cluster could not be written, and will be with its next change: %s",
+        "error",
+        "A cluster of a program or of pybroker cluster keeps its metadata in memory and in a file, which could not be "
+        "written.",
+        "Check the space and the health of the disk of the cluster's directory.",
+    ),
+    event(
         "metadata.node-ignored",
         "ERROR",
         "controller/tree/cluster_tree.py",

@@ -4,6 +4,15 @@ from ..event import event
 
 RUNNING = (
     event(
+        "cluster.broker-not-started",
+        "ERROR",
+        "broker/library/cluster/thread_broker.py",
+        "%s could not start: %s",
+        "broker error",
+        "A broker of a cluster inside a program could not start, for the reason in the line.",
+        "Remove the reason and start the broker again.",
+    ),
+    event(
         "process.failed",
         "CRITICAL",
         "broker/server.py",

@@ -43,7 +43,7 @@ def test_variable_names_map_to_setting_names_as_in_kafkas_image(variable: str, n
     assert setting_name(variable) == name
 
 
-@pytest.mark.parametrize("variable", NONE)
+@pytest.mark.parametrize("variable", [*NONE, "KAFKA_CREATE_TOPICS"])
 def test_variables_of_kafkas_scripts_are_no_settings(variable: str) -> None:
     assert setting_name(variable) is None
     assert server_properties({variable: "value"}) == ""
