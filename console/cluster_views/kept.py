@@ -16,6 +16,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 UNUSED_S = 30.0
 _PACE = 5
+_AFTER_REPLY_S = 0.2
 
 
 class Kept(Generic[T_co]):
@@ -33,6 +34,7 @@ class Kept(Generic[T_co]):
         self._fresh_until_s = 0.0
         self._used_s = 0.0
         self._drop: asyncio.TimerHandle | None = None
+        self._ask_later: asyncio.TimerHandle | None = None
 
     async def get(self) -> T_co:
         """A fresh result. Raises what the question raises."""
@@ -44,11 +46,16 @@ class Kept(Generic[T_co]):
     async def within(self, patience_s: float) -> T_co | None:
         """The newest result after `patience_s`, perhaps an old one; None if there is none yet.
 
-        The question goes on meanwhile, so a later call finds its result. Raises what the question raises.
+        The question goes on meanwhile, so a later call finds its result. Without patience it begins a moment later,
+        because it would take the broker's time and the console's from the reply. Raises what the question raises.
         """
         self._use()
         if self._answer is not None and self._is_fresh():
             return self._answer.result()
+        if patience_s <= 0 and self._asking is None:
+            if self._ask_later is None:
+                self._ask_later = asyncio.get_running_loop().call_later(_AFTER_REPLY_S, self._question)
+            return None if self._answer is None else self._answer.result()
         question = self._question()
         await asyncio.wait([question], timeout=patience_s)
         if question.done():
@@ -65,12 +72,19 @@ class Kept(Generic[T_co]):
         if self._drop is not None:
             self._drop.cancel()
             self._drop = None
+        self._ask_no_more()
         self.forget()
 
     def _is_fresh(self) -> bool:
         return asyncio.get_running_loop().time() < self._fresh_until_s
 
+    def _ask_no_more(self) -> None:
+        if self._ask_later is not None:
+            self._ask_later.cancel()
+            self._ask_later = None
+
     def _question(self) -> asyncio.Task[T_co]:
+        self._ask_no_more()
         if self._asking is None:
             if self._is_large:
                 self._answer = None

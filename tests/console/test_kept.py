@@ -31,6 +31,10 @@ class Clock:
         self.now_s = loop.time()
         monkeypatch.setattr(loop, "time", lambda: self.now_s)
 
+    async def pass_s(self, seconds: float) -> None:
+        self.now_s += seconds
+        await turns()
+
 
 async def turns() -> None:
     for _ in range(5):
@@ -78,14 +82,35 @@ async def test_caller_who_does_not_wait_gets_the_old_answer_and_later_the_new_on
     kept = Kept(questions.ask, fresh_s=0.5)
     assert await kept.within(0) is None
     questions.may_end.set()
-    await turns()
+    await clock.pass_s(0.2)
     assert await kept.within(0) == 1
-    questions.may_end.clear()
-    clock.now_s += 1
+    await clock.pass_s(1.1)
     assert await kept.within(0) == 1, "an old answer is better than none"
-    questions.may_end.set()
-    await turns()
+    await clock.pass_s(0.2)
     assert await kept.within(0) == 2
+
+
+async def test_question_of_callers_who_do_not_wait_begins_once_and_after_their_replies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, questions = Clock(monkeypatch), Questions()
+    kept = Kept(questions.ask)
+    assert [await kept.within(0) for _ in range(3)] == [None] * 3
+    await clock.pass_s(0.1)
+    assert questions.asked == 0
+    await clock.pass_s(0.1)
+    assert questions.asked == 1
+    await clock.pass_s(1)
+    assert questions.asked == 1
+
+
+async def test_closing_drops_a_question_that_has_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, questions = Clock(monkeypatch), Questions()
+    kept = Kept(questions.ask)
+    await kept.within(0)
+    kept.close()
+    await clock.pass_s(1)
+    assert questions.asked == 0
 
 
 async def test_failure_is_told_to_all_who_wait_and_not_kept() -> None:

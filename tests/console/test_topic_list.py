@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pybroker.console.cluster_views import kept
 from pybroker.console.cluster_views import topic_list as subject
 from pybroker.console.cluster_views.cluster_facts import ClusterFacts
 from pybroker.console.cluster_views.paging import Paging
@@ -79,6 +80,7 @@ class Told:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(kept, "_AFTER_REPLY_S", 0.0)
 
 
 async def settle() -> None:
