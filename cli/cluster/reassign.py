@@ -9,7 +9,7 @@ from ..exit_codes import DONE, UNHEALTHY
 from ..output.columns import Column
 from ..results import print_results
 from ..verb import Call, Verb
-from .finished_moves import wait_for_moves
+from .finished_moves import replicas_after_moves, wait_for_moves
 from .moves import change_moves, moves_under_way, replicas_of
 from .reassignment_plan import balanced, plan_text, read_plan
 from .shapes import PartitionMove, PartitionMoveState, PlannedPartition, ReassignmentPlan
@@ -135,7 +135,7 @@ def _verify(call: Call) -> int:
     plan = _given_plan(call) if call.options.arguments else dict.fromkeys(ongoing)
     if call.options.wait is not None:
         ongoing = wait_for_moves(call, plan, call.options.wait)
-    current = replicas_of(call.cluster, {at.topic for at in plan})
+    current = replicas_after_moves(call, plan, ongoing, call.options.wait or 0)
     rows = []
     for at, replicas in sorted(plan.items()):
         moving = ongoing.get(at)

@@ -81,7 +81,7 @@ def explanation_lines(view: GroupExplanation | LagExplanation) -> Iterator[str]:
     yield f"{printable(view.group)} {printable(view.text)} (source: {view.source})"
     if view.lag is not None:
         age = "" if not view.lag_seconds else f", the oldest unread {duration_text(view.lag_seconds)} old"
-        yield labelled("lag", f"{view.lag:,} records{age}", width)
+        yield from labelled("lag", f"{view.lag:,} records{age}", width)
     yield from finding_lines(view.findings, width)
 
 

@@ -32,23 +32,23 @@ def _run(call: Call) -> int:
 def _lines(view: TopicExplanation) -> Iterator[str]:
     width = text_width()
     yield f"{printable(view.topic)} {view.text}"
-    yield labelled("layout", layout_text(view), width)
+    yield from labelled("layout", layout_text(view), width)
     if view.kept is not None:
-        yield labelled("records", view.kept, width)
+        yield from labelled("records", view.kept, width)
     for setting in view.settings:
-        yield labelled("setting", f"{setting.name}={setting.value or ''} ({setting.source})", width)
+        yield from labelled("setting", f"{setting.name}={setting.value or ''} ({setting.source})", width)
     yield from finding_lines(view.findings, width)
     yield from _some([_producer_text(each) for each in view.producers], "writer", width)
     yield from _some([_group_text(each) for each in view.groups], "reader", width)
     for text in view.not_told:
-        yield labelled("not told", text, width)
+        yield from labelled("not told", text, width)
 
 
 def _some(texts: list[str], label: str, width: int) -> Iterator[str]:
     for text in texts[:_SHOWN]:
-        yield labelled(label, text, width)
+        yield from labelled(label, text, width)
     if len(texts) > _SHOWN:
-        yield labelled(label, f"and {len(texts) - _SHOWN:,} more (-o json)", width)
+        yield from labelled(label, f"and {len(texts) - _SHOWN:,} more (-o json)", width)
 
 
 def _producer_text(producer: WritingProducer) -> str:

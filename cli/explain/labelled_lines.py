@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterable, Iterator
-from textwrap import fill
+from textwrap import wrap
 
 from ...base.printable import printable
 from .shapes import Finding
@@ -19,9 +19,9 @@ def text_width() -> int:
     return max(shutil.get_terminal_size((_WIDTH, 0)).columns, _LEAST_WIDTH)
 
 
-def labelled(label: str, text: str, width: int) -> str:
-    """A text behind its label."""
-    return fill(
+def labelled(label: str, text: str, width: int) -> list[str]:
+    """The lines of a text behind its label."""
+    return wrap(
         printable(text),
         width,
         initial_indent=f"  {label:<8} ",
@@ -34,8 +34,8 @@ def labelled(label: str, text: str, width: int) -> str:
 def finding_lines(findings: Iterable[Finding], width: int) -> Iterator[str]:
     """Yields the lines of each finding, with its culprit and what to try."""
     for finding in findings:
-        yield labelled("why" if finding.is_trouble else "note", finding.text, width)
+        yield from labelled("why" if finding.is_trouble else "note", finding.text, width)
         if finding.culprit is not None:
-            yield labelled("culprit", finding.culprit, width)
+            yield from labelled("culprit", finding.culprit, width)
         for remedy in finding.remedies:
-            yield labelled("try", remedy, width)
+            yield from labelled("try", remedy, width)
