@@ -315,7 +315,7 @@ def test_golden_frames_pass_through_a_connection_unchanged(path: Path) -> None:
 # -- versions
 
 KAFKA_2_1 = {ApiKey.PRODUCE: (0, 7), ApiKey.FETCH: (0, 10), ApiKey.METADATA: (0, 7), ApiKey.SASL_AUTHENTICATE: (0, 0)}
-KAFKA_4_0 = {ApiKey.PRODUCE: (0, 12), ApiKey.FETCH: (4, 17), ApiKey.METADATA: (0, 13), ApiKey.LIST_OFFSETS: (1, 10)}
+KAFKA_4_0 = {ApiKey.PRODUCE: (0, 12), ApiKey.FETCH: (4, 17), ApiKey.METADATA: (0, 13), ApiKey.LIST_OFFSETS: (1, 11)}
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ KAFKA_4_0 = {ApiKey.PRODUCE: (0, 12), ApiKey.FETCH: (4, 17), ApiKey.METADATA: (0
         (KAFKA_2_1, ApiKey.FETCH, 10),
         (KAFKA_4_0, ApiKey.FETCH, 17),
         (KAFKA_4_0, ApiKey.METADATA, 12),
-        (KAFKA_4_0, ApiKey.LIST_OFFSETS, 9),
+        (KAFKA_4_0, ApiKey.LIST_OFFSETS, 10),
     ],
 )
 def test_newest_common_version_is_chosen(served: dict[ApiKey, tuple[int, int]], key: ApiKey, version: int) -> None:
