@@ -26,7 +26,7 @@ from .cluster_acts import ClusterActs
 from .member import Member
 from .members import BrokerMember, ZooKeeperMember
 from .memory_zookeeper import MemoryZooKeeper
-from .ports import HOST, free_ports
+from .ports import HOST, free_ports, give_back
 from .tcp_proxies import ProxyTls, TcpProxies
 from .thread_broker import ThreadBroker
 from .zookeeper_jars import find_jars, find_java
@@ -110,6 +110,7 @@ class BlockingCluster:
         self._brokers: dict[int, BrokerMember | ThreadBroker] = {}
         self._zookeeper: ZooKeeperMember | MemoryZooKeeper | None = None
         self._client_ports: dict[int, int] = {}
+        self._ports: list[int] = []
         self.faults = Faults()
         """Faults for tests of clients, on all brokers; without effect on brokers in processes of their own."""
         self._clock = TestClock()
@@ -265,7 +266,8 @@ class BlockingCluster:
             self.start(ZOOKEEPER)
         if self._users:
             self._on_wires(store_users, self.zookeeper, _for_broker(1, self._settings), self._users)
-        ports = free_ports(3 * self._count)
+        self._ports = free_ports(3 * self._count)
+        ports = list(self._ports)
         for broker in self.broker_ids:
             self._client_ports[broker] = ports.pop()
             self._http_ports[broker] = ports.pop()
@@ -385,6 +387,8 @@ class BlockingCluster:
     def _forget(self) -> None:
         self._proxies, self._brokers, self._zookeeper, self._client_ports = TcpProxies(), {}, None, {}
         self._certificates, self._http_ports = None, {}
+        give_back(self._ports)
+        self._ports = []
         directory, self._temporary = self._temporary, None
         if directory is not None:
             directory.cleanup()

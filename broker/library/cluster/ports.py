@@ -1,12 +1,22 @@
-"""Finds free ports for brokers that may be down for a while."""
+"""Finds free ports for brokers that may be down for a while.
 
+**How.** A port is this process's until it is given back or the process ends: it locks a byte of one file for each of
+them. So the test runs of one user on a machine do not take each other's ports.
+"""
+
+import fcntl
+import os
 import socket
+import tempfile
+import threading
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from random import SystemRandom
 
 from ...start_error import StartError
 
-__all__ = ["HOST", "free_ports"]
+__all__ = ["HOST", "free_ports", "give_back"]
 
 HOST = "127.0.0.1"
 
@@ -14,6 +24,8 @@ _LINUX_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _FIRST = 10_000
 _DEFAULT_END = 32_768
 _TRIES = 1000
+_taken: set[int] = set()
+_taking = threading.Lock()
 
 
 def free_ports(count: int) -> list[int]:
@@ -27,11 +39,45 @@ def free_ports(count: int) -> list[int]:
     random = SystemRandom()
     for _ in range(_TRIES):
         port = random.randrange(_FIRST, end)
-        if port not in found and _is_free(port):
+        if _is_free(port) and _take(port):
             found.add(port)
         if len(found) == count:
             return sorted(found)
+    give_back(found)
     raise StartError(f"fewer than {count} ports are free from {_FIRST} to {end - 1}")
+
+
+def give_back(ports: Iterable[int]) -> None:
+    """Let other processes, and later calls in this one, choose the ports again."""
+    with _taking:
+        for port in ports:
+            if port in _taken:
+                _taken.remove(port)
+                _lock(fcntl.LOCK_UN, port)
+
+
+def _take(port: int) -> bool:
+    with _taking:
+        if port in _taken or not _lock(fcntl.LOCK_EX | fcntl.LOCK_NB, port):
+            return False
+        _taken.add(port)
+        return True
+
+
+def _lock(operation: int, port: int) -> bool:
+    """Whether no other process has locked the byte of the port."""
+    try:
+        fcntl.lockf(_file(), operation, 1, port)
+    except OSError:
+        return False
+    return True
+
+
+@cache
+def _file() -> int:
+    """A descriptor that is never closed, because closing would release the locks."""
+    path = Path(tempfile.gettempdir()) / f"pybroker-ports-{os.getuid()}"
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def _end_of_lasting_ports() -> int:

@@ -93,6 +93,16 @@ def _values(number: int) -> list[str]:
     return [f"{number}.{index}" for index in range(RECORDS_EACH)]
 
 
+def _ends(consumer: Consumer, places: list[TopicPartition]) -> list[int]:
+    """The high watermarks; none while a new leader does not know its own yet (KIP-207)."""
+    try:
+        return [consumer.get_watermark_offsets(place, timeout=_ANSWER_S)[1] for place in places]
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.OFFSET_NOT_AVAILABLE:
+            raise
+        return []
+
+
 def read_committed(servers: str, topic: str, partitions: int, amount: int) -> list[str]:
     """Returns the values that a `read_committed` consumer gets: `amount`, and those up to the ends found then."""
     settings: dict[str, str | bool | int] = {"isolation.level": "read_committed", "enable.partition.eof": True}
@@ -106,7 +116,7 @@ def read_committed(servers: str, topic: str, partitions: int, amount: int) -> li
 
     def has_all() -> bool:
         if len(values) >= amount and not ends:
-            ends.extend(consumer.get_watermark_offsets(place, timeout=_ANSWER_S)[1] for place in places)
+            ends.extend(_ends(consumer, places))
         return bool(ends) and all(read >= end for read, end in zip(read_to, ends, strict=True))
 
     while not has_all():

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 from pybroker.broker.library.cluster.members import BrokerMember
-from pybroker.broker.library.cluster.ports import free_ports
+from pybroker.broker.library.cluster.ports import free_ports, give_back
 from pybroker.broker.start_error import StartError
 from support.processes.process_state import has_ended
 from support.time.patience import await_that
@@ -102,3 +102,36 @@ def test_a_broker_ends_with_the_program_that_started_it(tmp_path: Path) -> None:
 def test_free_ports_are_distinct() -> None:
     ports = free_ports(50)
     assert len(set(ports)) == 50
+    assert not set(ports) & set(free_ports(50))
+
+
+class _Scripted:
+    """Stands for the random numbers of `free_ports`."""
+
+    def __init__(self, *numbers: int) -> None:
+        self._numbers = list(numbers)
+
+    def randrange(self, first: int, end: int) -> int:
+        return self._numbers.pop(0)
+
+
+def test_port_is_chosen_by_one_process_at_a_time_until_it_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = (
+        "import sys; from pybroker.broker.library.cluster.ports import free_ports, give_back; ports = free_ports(1)\n"
+        "print(*ports, flush=True); sys.stdin.readline(); give_back(ports); print(flush=True); sys.stdin.readline()"
+    )
+    (mine,) = free_ports(1)
+    give_back([mine])
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        theirs = int(other.stdout.readline())
+        monkeypatch.setattr("pybroker.broker.library.cluster.ports.SystemRandom", lambda: _Scripted(theirs, mine))
+        assert free_ports(1) == [mine]
+        other.stdin.write(b"\n")
+        other.stdin.flush()
+        other.stdout.readline()
+        monkeypatch.setattr("pybroker.broker.library.cluster.ports.SystemRandom", lambda: _Scripted(theirs))
+        assert free_ports(1) == [theirs]
+        other.stdin.close()
+    give_back([mine, theirs])
