@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
+from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
 from typing import Any
 
 from .admission.fair_queue import FairQueue
@@ -96,7 +97,7 @@ class LoopResources:
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
         if isinstance(work, Coroutine):  # a task that is cancelled before its first step never enters it
-            task.add_done_callback(lambda _done: work.close())
+            task.add_done_callback(lambda _done: _close(work))
         return task
 
     def kill_tasks(self) -> None:
@@ -106,3 +107,12 @@ class LoopResources:
     async def cancel_tasks(self) -> None:
         self.kill_tasks()
         await asyncio.gather(*self.tasks, return_exceptions=True)
+
+
+def _close(work: Coroutine[Any, Any, Any]) -> None:
+    """Close a coroutine, and if it never began, those that it was to await: they are among its arguments."""
+    if iscoroutine(work) and getcoroutinestate(work) == CORO_CREATED and work.cr_frame is not None:
+        for argument in work.cr_frame.f_locals.values():
+            if iscoroutine(argument):
+                _close(argument)
+    work.close()

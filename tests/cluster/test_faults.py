@@ -17,8 +17,6 @@ from support.load.cluster_faults import (
 )
 from support.load.loaded_cluster import LoadedCluster, OwnZooKeeper
 
-pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")  # a kill drops what has not begun
-
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 @pytest.mark.parametrize("place", ["threads", pytest.param("ZooKeeper in Java", marks=pytest.mark.long)])

@@ -11,8 +11,6 @@ from support.load.cluster_faults import leader_is_killed, two_brokers_are_cut_of
 from support.load.fault_pairs import Pair, bring_about_both
 from support.load.loaded_cluster import LoadedCluster, OwnZooKeeper
 
-pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")  # a kill drops what has not begun
-
 
 @pytest.mark.parametrize(
     "pair",
