@@ -184,7 +184,7 @@ async def test_console_explains_by_the_acls_that_kafka_tells(kafka: KafkaProcess
     question = AclQuestion("User:ana", "*", AclOperation.DESCRIBE, kind, "tx-7")
     answer = await explained_acl(cluster, question)
     assert (answer["allowed"], answer["decided_by"]) == (False, "NO_ACL"), "allow.everyone.if.no.acl.found is not set"
-    assert "super.users may allow it all the same" in answer["text"]
+    assert "super.users, which may allow it all the same" in answer["text"]
     acl = AclCreation(
         resource_type=kind,
         resource_name="tx-",
