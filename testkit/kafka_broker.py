@@ -1,16 +1,12 @@
 """The broker that the fixture ``kafka_broker`` gives to a test."""
 
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any
 
-from ..broker.clock.clocks import BlockingClock
-from ..broker.faults.faults import Faults
+from ..broker.library.blocking_broker import BrokerOnThread
 from ..broker.library.broker import Broker
-from ..broker.library.inspection.blocking_inspection import BlockingInspection
 from ..broker.library.loop_thread import LoopThread
 from ..broker.library.settings_from_mapping import SettingsMapping
-from ..broker.test_kit.blocking_acts import BlockingActs
 from ..config.config import Config
 from .aio_helpers import AioHelpers
 from .clients import Clients
@@ -23,22 +19,18 @@ _REPORT_LIMIT_S = 5.0
 _ANY_FREE_PORT = "PLAINTEXT://127.0.0.1:0"
 
 
-class KafkaBroker(BlockingInspection, Clients):
+class KafkaBroker(BrokerOnThread, Clients):
     """A broker on a thread of its own, with clients and helpers. Methods block until they are done.
 
     In a coroutine await the helpers of ``aio``, because a blocking call would stop clients on the same loop.
     """
 
-    _broker: Broker
-
     def __init__(self, settings: SettingsMapping, preferred_client: str | None = None) -> None:
-        super().__init__(preferred_client)
-        self._broker = Broker({"listeners": _ANY_FREE_PORT, **settings}, keep_requests=_KEPT_REQUESTS)
-        self.clock = BlockingClock(self._broker.clock)
-        """The clock of the broker, which tests move."""
-        self._thread = LoopThread("pybroker")
+        Clients.__init__(self, preferred_client)
+        broker = Broker({"listeners": _ANY_FREE_PORT, **settings}, keep_requests=_KEPT_REQUESTS)
+        BrokerOnThread.__init__(self, broker, LoopThread("pybroker"))
         try:
-            self._thread.call(self._broker.start())
+            self.start()
         except BaseException:
             self._thread.close()
             raise
@@ -53,70 +45,15 @@ class KafkaBroker(BlockingInspection, Clients):
             finally:
                 self._thread.close()
 
-    # -- properties
-
-    @property
-    def bootstrap_servers(self) -> str:
-        """``host:port`` for clients; it stays the same after a restart."""
-        return self._broker.bootstrap_servers
-
-    @property
-    def http_url(self) -> str | None:
-        """The URL of the HTTP endpoint; None without ``pybroker.http.listeners``."""
-        return self._broker.http_url
-
-    @property
-    def is_running(self) -> bool:
-        """Whether clients can use the broker."""
-        return self._broker.is_running
-
     @property
     def settings(self) -> Config:
         """The broker's settings, with the chosen directory and port."""
         return self._broker.config
 
     @property
-    def data_directory(self) -> Path:
-        """The first of ``log.dirs``, with files in Kafka's layout."""
-        return self._broker.data_directory
-
-    @property
-    def failure(self) -> Exception | None:
-        """The error after which the broker could not go on and was killed; or None."""
-        return self._broker.failure
-
-    @property
     def aio(self) -> AioHelpers:
         """The helpers as coroutines, for any asyncio loop."""
         return AioHelpers(self._broker, self._thread)
-
-    @property
-    def faults(self) -> Faults:
-        """Faults that tests set; they may be set from any thread."""
-        return self._broker.faults
-
-    @property
-    def acts(self) -> BlockingActs:
-        """Makes the broker do something at once, such as fence a producer."""
-        return BlockingActs(self._broker.acts, self._thread.call)
-
-    # -- operations
-
-    def start(self) -> None:
-        """Start again after ``stop`` or ``kill``, with the same data and port. Raises StartError."""
-        self._thread.call(self._broker.start())
-
-    def stop(self) -> None:
-        """Stop cleanly."""
-        self._thread.call(self._broker.stop())
-
-    def kill(self) -> None:
-        """End as ``kill -9`` would."""
-        self._broker.kill()
-
-    def restart(self) -> None:
-        """Stop if it runs, then start with the same data and port. Raises StartError."""
-        self._thread.call(self._broker.restart())
 
     # -- for the report on a failed test
 
@@ -142,6 +79,3 @@ class KafkaBroker(BlockingInspection, Clients):
             return [f"the broker's event loop did not answer within {_REPORT_LIMIT_S:g} s"]
         except Exception as error:
             return [f"unknown: {error}"]
-
-    def __repr__(self) -> str:
-        return repr(self._broker)

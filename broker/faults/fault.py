@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
 
+from ...base.futures import set_done
 from ...protocol.apis import API_SPECS
 from .effects import Effect
 from .target import EVERY_API, Target
@@ -90,7 +91,7 @@ class Fault(AbstractContextManager["Fault"]):
             if self.fired < count:
                 left.append((count, future))
             else:
-                future.get_loop().call_soon_threadsafe(_done, future)
+                future.get_loop().call_soon_threadsafe(set_done, future)
         self._waiting = left
 
     def __enter__(self) -> Self:
@@ -104,8 +105,3 @@ class Fault(AbstractContextManager["Fault"]):
     def __repr__(self) -> str:
         api = EVERY_API if self.target.api is None else API_SPECS[self.target.api].name
         return f"<fault {self.id} of {api}: {self.effect}, fired {self.fired} times>"
-
-
-def _done(future: "asyncio.Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)

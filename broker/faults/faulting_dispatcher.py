@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
+from ...base.futures import set_done
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec import decode
 from ...protocol.errors import error_for
@@ -60,8 +61,7 @@ class FaultingDispatcher(Dispatcher):
     def release(self, fault: Fault) -> None:
         """The fault has ended: start the requests that hang because of it."""
         for future in self._hung.pop(fault, ()):
-            if not future.done():
-                future.set_result(None)
+            set_done(future)
 
     def release_all(self) -> None:
         """Start all requests that hang."""
@@ -245,8 +245,8 @@ class _HeldRequest:
 
     def abandon(self) -> None:
         self._is_abandoned = True
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
+        if self._waiting is not None:
+            set_done(self._waiting)
         if self._request.abandon is not None:  # set by the handler, when the request has started
             self._request.abandon()
 
@@ -254,13 +254,8 @@ class _HeldRequest:
 def _after(delay_s: float) -> "asyncio.Future[None]":
     loop = asyncio.get_running_loop()
     future = loop.create_future()
-    loop.call_later(max(delay_s, 0.001), _end, future)
+    loop.call_later(max(delay_s, 0.001), set_done, future)
     return future
-
-
-def _end(future: "asyncio.Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)
 
 
 async def settled(reply: Reply) -> list[ReplyPart] | None:

@@ -38,10 +38,6 @@ class Plan:
     in_response: list[Fault] = field(default_factory=list)
     is_unanswerable: bool = False
 
-    @property
-    def is_empty(self) -> bool:
-        return self.failed is None and self.whole is None and not self.in_response and not self.is_unanswerable
-
 
 def plan_of(faults: Sequence[Fault], key: ApiKey, version: int, request: Any, topic_name: TopicName) -> Plan:
     """``faults``: those that may match the API and the client, in their order. Each that fires is counted here, except

@@ -97,7 +97,7 @@ class LoopResources:
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
         if isinstance(work, Coroutine):  # a task that is cancelled before its first step never enters it
-            task.add_done_callback(lambda _done: _close(work))
+            task.add_done_callback(lambda done: _close(work) if done.cancelled() else work.close())
         return task
 
     def kill_tasks(self) -> None:

@@ -135,15 +135,13 @@ class Acts:
 
     async def until_coordinated_by(self, group: str, coordinator: int) -> None:
         """Wait until this broker has learned that broker ``coordinator`` coordinates the group."""
-        topic = await self._topic(CONSUMER_OFFSETS_TOPIC)
-        partition = partition_for_key(group, len(topic.partitions))
+        partition = await self._partition_of(group)
         await self.until_led_by(CONSUMER_OFFSETS_TOPIC, partition, coordinator)
 
     async def move_coordinator(self, group: str, to: int | None = None) -> int:
         """Move the coordinator of a group to broker ``to``, or to any other broker; returns its id."""
         await self._find_coordinator(group, _GROUP)
-        topic = await self._topic(CONSUMER_OFFSETS_TOPIC)
-        partition = partition_for_key(group, len(topic.partitions))
+        partition = await self._partition_of(group)
         if to is None:
             state = await self._state(CONSUMER_OFFSETS_TOPIC, partition)
             others = [each for each in state.replica_nodes if each != state.leader_id]
@@ -152,6 +150,10 @@ class Acts:
             to = others[0]
         await self.move_leader(CONSUMER_OFFSETS_TOPIC, partition, to)
         return to
+
+    async def _partition_of(self, group: str) -> int:
+        topic = await self._topic(CONSUMER_OFFSETS_TOPIC)
+        return partition_for_key(group, len(topic.partitions))
 
     async def _reorder(self, topic: str, partition: int, replicas: list[int]) -> None:
         moved = [alter_partition_reassignments.ReassignablePartition(partition_index=partition, replicas=replicas)]

@@ -1,10 +1,9 @@
 """``pybroker topics create``."""
 
 from ...base.command_parser import CommandParser, named_values
-from ...client.admin_cluster import AdminCluster
+from ...client.topic_leaders import wait_for_leaders
 from ...protocol.errors import ErrorCode, error_for
 from ...protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ..verb import Call, Verb
 from .changes import print_changes
 from .shapes import TopicChange
@@ -57,22 +56,6 @@ def _run(call: Call) -> int:
     if options.wait and not options.dry_run:
         wait_for_leaders(call.cluster, [each.topic for each in changes])
     return print_changes(call, changes, failures)
-
-
-def wait_for_leaders(cluster: AdminCluster, names: list[str]) -> None:
-    """Wait until every broker knows a leader of each partition. Raises KafkaError, if that takes too long."""
-    topics = [MetadataRequestTopic(name=name) for name in names]
-
-    def look() -> None:
-        for broker in cluster.metadata().brokers:
-            request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-            for topic in cluster.ask_broker(broker.node_id, request).topics:
-                is_led = topic.partitions and all(each.leader_id >= 0 for each in topic.partitions)
-                if topic.error_code or not is_led:
-                    text = f"topic {topic.name} was created, but broker {broker.node_id} knows no leader for it yet"
-                    raise error_for(ErrorCode.LEADER_NOT_AVAILABLE, text)
-
-    cluster.retried(look)
 
 
 CREATE = Verb("create", "create topics", _arguments, _run, changes=True, row=TopicChange)

@@ -21,6 +21,7 @@ from kazoo import exceptions as kazoo_errors
 from kazoo.client import KazooState
 from kazoo.protocol.states import KeeperState, WatchedEvent, ZnodeStat
 
+from ...base.futures import set_done
 from ...base.slow_waits import told_if_slow
 from .guard_supervisor import GuardSupervisor
 from .loop_calls import LoopCalls
@@ -240,7 +241,7 @@ class ZooKeeperStore(MetadataStore):
             self._stop_client()
             if guard is not None:
                 guard.kill()
-            self._post(partial(_settle, ended))
+            self._post(partial(set_done, ended))
 
         threading.Thread(target=end, name="pybroker-zookeeper-end", daemon=True).start()
         await ended
@@ -330,7 +331,7 @@ class ZooKeeperStore(MetadataStore):
                 self._complete_answered()
         is_idle = not self._asked and not (self._is_connected and self._waiting)
         if is_idle and self._all_answered is not None:
-            _settle(self._all_answered)
+            set_done(self._all_answered)
 
     def _answered(self, request: ZooKeeperRequest, outcome: Any) -> None:
         if request.outcome is not PENDING:
@@ -420,7 +421,7 @@ class ZooKeeperStore(MetadataStore):
             self.credentials = client_id
             self._session_id = client_id[0]
             self._set_guard()
-            _settle(self._opened)
+            set_done(self._opened)
         else:
             logger.info("ZooKeeper: connected again, session 0x%x continues", self._session_id)
             self._tell(SessionEvent.CONNECTED)
@@ -499,8 +500,3 @@ class ZooKeeperStore(MetadataStore):
         missed = self._watches.missed_children(path, None if answer is None else stat_of(answer[1]))
         if missed is not None:
             self._deliver(missed)
-
-
-def _settle(future: "Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)

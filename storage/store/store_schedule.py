@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ...base.futures import set_done
 from ...base.timers import Scheduler, TimerHandle
 from ..log.log import Log
 from ..workers.worker_pool import ClosablePool, Pool
@@ -125,7 +126,7 @@ class StoreSchedule:
         cleaner = self._store.cleaner
         if cleaner is not None and not self._stopped:
             rested = self._loop.create_future()
-            cleaner.clean_now(partial(_set_done, rested))
+            cleaner.clean_now(partial(set_done, rested))
             await rested
 
     async def deletions_done(self) -> None:
@@ -140,7 +141,7 @@ class StoreSchedule:
             if not strand.is_idle:
                 done = self._loop.create_future()
                 waiting.append(done)
-                strand.submit(_do_nothing, partial(_set_done, done))
+                strand.submit(_do_nothing, partial(set_done, done))
         if waiting:
             await asyncio.wait(waiting)
 
@@ -173,7 +174,7 @@ class StoreSchedule:
             try:
                 step()
             finally:
-                self._background.post(_set_done, done)
+                self._background.post(set_done, done)
 
         self._background.submit(run)
 
@@ -183,11 +184,6 @@ _NEVER_MS = 1 << 50
 
 def _do_nothing(log: Log) -> None:
     """The step of a log that only shows when those before it are done."""
-
-
-def _set_done(done: asyncio.Future[None], _result: object = None) -> None:
-    if not done.done():
-        done.set_result(None)
 
 
 def _drop(delay_ms: int, step: Callable[[], None]) -> None:

@@ -3,6 +3,7 @@
 from functools import partial
 
 from ....base.topic_partition import TopicPartition
+from ....client.fetching.transaction_filter import TransactionFilter
 from ....protocol.records.batch import iter_batches
 from ....protocol.records.record import read_records
 from ....replication.partition.hosted_partition import HostedPartition
@@ -54,30 +55,29 @@ async def read_topic(
     for hosted in partitions_of(parts, topic, partition):
         end = readable_end(hosted, committed_only=committed_only)
         aborted = await parts.run_in_pool(partial(_aborted, hosted.log, end)) if committed_only else []
+        hidden = TransactionFilter(aborted)
         async for data in parts.partitions.read_all(hosted.topic_partition, _READ_BYTES):
-            records, is_over = await parts.run_in_pool(partial(_decoded, hosted.topic_partition, data, end, aborted))
+            records, is_over = await parts.run_in_pool(partial(_decoded, hosted.topic_partition, data, end, hidden))
             found += records
             if is_over:
                 break
     return found
 
 
-Aborted = list[tuple[int, int, int]]
-"""Producer id, first offset, and offset of the marker of each aborted transaction."""
-
-
-def _aborted(log: Log, end: int) -> Aborted:
+def _aborted(log: Log, end: int) -> list[tuple[int, int]]:
     found = log.aborted_transactions(log.log_start_offset, end)
-    return [(each.producer_id, each.first_offset, each.last_offset) for each in found]
+    return [(each.first_offset, each.producer_id) for each in found]
 
 
-def _decoded(at: TopicPartition, data: memoryview, end: int, aborted: Aborted) -> tuple[list[StoredRecord], bool]:
+def _decoded(
+    at: TopicPartition, data: memoryview, end: int, hidden: TransactionFilter
+) -> tuple[list[StoredRecord], bool]:
     """Return the records of whole batches, and whether ``end`` was reached. Runs in a worker."""
     found: list[StoredRecord] = []
     for batch in iter_batches(data):
         if batch.base_offset >= end:
             return found, True
-        if batch.is_control or (batch.is_transactional and _is_aborted(batch.producer_id, batch.base_offset, aborted)):
+        if hidden.hides(batch) or batch.is_control:
             continue
         found += [
             StoredRecord(at.topic, at.partition, each.offset, each.timestamp_ms, each.key, each.value, each.headers)
@@ -85,10 +85,6 @@ def _decoded(at: TopicPartition, data: memoryview, end: int, aborted: Aborted) -
             if each.offset < end
         ]
     return found, False
-
-
-def _is_aborted(producer_id: int, offset: int, aborted: Aborted) -> bool:
-    return any(producer == producer_id and first <= offset < last for producer, first, last in aborted)
 
 
 def ends_text(parts: BrokerParts, topic: str) -> str:

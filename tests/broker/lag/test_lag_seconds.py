@@ -278,7 +278,7 @@ def test_only_offsets_that_moved_are_looked_up_again(tmp_path: Path, monkeypatch
     assert len(reads) == 8
 
 
-def test_one_read_of_a_header_serves_all_offsets_of_its_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_header_of_a_batch_is_read_once_for_all_its_offsets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = open_log(tmp_path, now_ms=NOW_MS)
     for age_ms in (3_000, 2_000):
         append_as_leader(log, batch_of(*[b"v"] * 10, timestamp_ms=NOW_MS - age_ms), 0, NOW_MS)

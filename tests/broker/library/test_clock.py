@@ -259,7 +259,7 @@ def test_a_restart_does_not_move_the_clock_back(broker: BlockingBroker) -> None:
     assert offset(broker, EARLIEST) == 1
 
 
-def test_one_clock_moves_two_brokers() -> None:
+def test_clock_shared_by_two_brokers_moves_both() -> None:
     clock = TestClock()
     with Broker(SETTINGS, clock=clock) as first, Broker(SETTINGS, clock=clock) as second:
         for broker in (first, second):

@@ -39,7 +39,7 @@ def test_clock_does_not_go_back(broker: BlockingBroker, days: float) -> None:
     assert before_ms <= broker.clock.clock_ms() < before_ms + DAY_MS
 
 
-def test_one_text_is_no_list_of_silent_members(broker: BlockingBroker) -> None:
+def test_text_is_refused_in_place_of_a_tuple_of_silent_members(broker: BlockingBroker) -> None:
     with pytest.raises(TypeError, match="a tuple of ids is wanted"):
         broker.clock.advance_timers(46, silent="client")
 
