@@ -3,8 +3,7 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from ..broker.library.blocking_broker import BrokerOnThread
-from ..broker.library.broker import Broker
+from ..broker.library.broker import Broker, BrokerOnThread
 from ..broker.library.loop_thread import LoopThread
 from ..broker.library.settings_from_mapping import SettingsMapping
 from ..config.config import Config
