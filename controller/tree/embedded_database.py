@@ -177,8 +177,10 @@ class EmbeddedDatabase:
         _create_private(self._path)
         connection = sqlite3.connect(self._path, timeout=1.0, isolation_level=None)
         self._connection = connection
-        connection.execute(f"PRAGMA synchronous = {'FULL' if self._is_durable else 'OFF'}")
+        # This mode goes first: without it the next statement would make an index in shared memory, a file that a full
+        # disk has no room for.
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if self._is_durable else 'OFF'}")
         connection.execute("PRAGMA journal_mode = WAL")
         return connection
 

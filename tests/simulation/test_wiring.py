@@ -153,8 +153,9 @@ IN_A_SIMULATED_BROKER = {
 """The remaining uses by file, with the reason why each makes no difference."""
 
 
-NOTHING_OUTSIDE = ("scram_users", "opens_default_http", "test_clock")
-"""Fields that are plain values, which every run may share. A simulation needs no ``test_clock``."""
+NOTHING_OUTSIDE = ("scram_users", "opens_default_http", "test_clock", "timed_by")
+"""Fields that are plain values, or functions that touch nothing outside, which every run may share. A simulation needs
+no ``test_clock``."""
 
 
 def a_broker() -> SimulatedBroker:
