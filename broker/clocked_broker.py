@@ -15,6 +15,7 @@ from ..protocol.messages.join_group import JoinGroupRequest
 from ..storage.store.store_schedule import StoreSchedule
 from .apis.broker_parts import BrokerParts
 from .coordinator.group.coordinator import GroupCoordinator
+from .coordinator.group.group import Group
 from .coordinator.group.member import Member
 from .coordinator.transaction.transaction import Transaction
 from .environment import Environment
@@ -156,7 +157,8 @@ class ClockedBroker:
 
     def _members(self) -> Iterator[Member]:
         for group in self._groups.registry.groups():
-            yield from group.members.values()
+            if isinstance(group, Group):
+                yield from group.members.values()
 
 
 def clocked_broker(
@@ -173,7 +175,7 @@ def clocked_broker(
 def _member_of(groups: GroupCoordinator, known: Container[str], context: RequestContext, request: Any) -> str | None:
     """The id of the member that sent the request; a new one has it from this request, and is not ``known`` yet."""
     group = groups.registry.get(request.group_id)
-    if group is None:
+    if not isinstance(group, Group):
         return None
     if request.member_id in group.members:
         return str(request.member_id)

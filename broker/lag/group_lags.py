@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ...base.lag_verdicts import Verdict, judge, worst
 from ...base.topic_partition import TopicPartition
-from ..coordinator.group.group import Group
+from ..coordinator.group.base import GroupBase
 from ..coordinator.group.offsets import CommitRecord
 from .commit_trend import trend_of
 from .partition_ends import PartitionEnds
@@ -85,7 +85,7 @@ class GroupLags:
 
     def __init__(
         self,
-        groups: Callable[[], Iterable[Group]],
+        groups: Callable[[], Iterable[GroupBase]],
         ends: PartitionEnds,
         times: UnreadTimes,
         clock_ms: Callable[[], int],
@@ -101,11 +101,11 @@ class GroupLags:
         """New readings for groups to share. They become out of date, so replace them after some tenths of a second."""
         return Readings(self._ends, self._times)
 
-    def of(self, group: Group) -> GroupLag:
+    def of(self, group: GroupBase) -> GroupLag:
         """The lag of one group, at once."""
         return _last(self.steps(group))
 
-    def steps(self, group: Group, readings: Readings | None = None) -> Iterator[GroupLag | None]:
+    def steps(self, group: GroupBase, readings: Readings | None = None) -> Iterator[GroupLag | None]:
         """Compute the lag of a group: None after every few partitions, the result last.
 
         ``readings``: see `readings`; None when no other group shares them.
@@ -125,13 +125,13 @@ class GroupLags:
         """Wait until no file is being read for a lag that is unknown yet."""
         await self._times.settled()
 
-    def of_partition(self, group: Group, topic_partition: TopicPartition, record: CommitRecord) -> PartitionLag:
+    def of_partition(self, group: GroupBase, topic_partition: TopicPartition, record: CommitRecord) -> PartitionLag:
         """The lag of one committed offset."""
         (found,) = self._next_lags(group, iter([(topic_partition, record)]), self.readings())
         return found
 
     def _next_lags(
-        self, group: Group, committed: Iterator[tuple[TopicPartition, CommitRecord]], readings: Readings
+        self, group: GroupBase, committed: Iterator[tuple[TopicPartition, CommitRecord]], readings: Readings
     ) -> list[PartitionLag]:
         """The lags of the next offsets: of all that are there, or as many as a step may look up."""
         now_s, now_ms = self._now_s(), self._clock_ms()

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from ..coordinator.group.coordinator import GroupCoordinator
+from ..coordinator.group.group import Group
 from ..coordinator.group.states import GroupState
 from .registry import Pace, Registry
 from .series.table import series_named
@@ -44,7 +45,8 @@ class GroupSamples:
         states: Counter[GroupState] = Counter()
         offsets = 0
         for number, group in enumerate(self._coordinator.registry.groups(), 1):
-            states[group.state] += 1
+            if isinstance(group, Group):
+                states[group.state] += 1
             offsets += len(group.offsets.committed)
             if not number % _GROUPS_BETWEEN_PACES:
                 await pace()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from ...base.timers import Scheduler
-from ..coordinator.group.group import Group
+from ..coordinator.group.base import GroupBase
 from ..lag.group_lags import GroupLag, GroupLags, PartitionLag
 from .labels import labels
 from .registry import Lines, Registry, Samples, Step, in_steps
@@ -18,7 +18,7 @@ __all__ = ["add_group_samples"]
 
 _PARTITIONS_IN_A_STEP = 64
 
-GroupValue = Callable[[Group, GroupLag], float | None]
+GroupValue = Callable[[GroupBase, GroupLag], float | None]
 PartitionValue = Callable[[PartitionLag], int | None]
 PartitionTexts = Callable[[Sequence[PartitionLag], float], Sequence[str | int | None]]
 """``(lags, age) -> values``, in digits; ``age``: how many seconds ago the lags were computed."""
@@ -121,7 +121,7 @@ def _rebalances(lags: GroupLags) -> Iterator[Step]:
 
 def _members(lags: GroupLags) -> Iterator[Step]:
     for group in lags.groups():
-        yield labels(consumergroup=group.group_id), len(group.members)
+        yield labels(consumergroup=group.group_id), group.member_count
 
 
 def _committed(lag: PartitionLag) -> int | None:
@@ -150,5 +150,5 @@ def _offsets_lost(lags: Sequence[PartitionLag], age: float) -> list[int | None]:
     return [1 if lag.is_offset_lost else None for lag in lags]
 
 
-def _catch_up_seconds(group: Group, lag: GroupLag) -> float | None:
+def _catch_up_seconds(group: GroupBase, lag: GroupLag) -> float | None:
     return lag.catch_up_s if lag.partitions else None

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ...base.timers import Scheduler
 from ...base.topic_partition import TopicPartition
-from ..coordinator.group.group import Group
+from ..coordinator.group.base import GroupBase
 from ..lag.group_lags import GroupLag, GroupLags
 from ..lag.readings import Readings
 from .labels import labels
@@ -23,7 +23,7 @@ _FREED_AT_A_TIME = 500
 class Scraped(NamedTuple):
     """``at_s``: when the lag was computed."""
 
-    group: Group
+    group: GroupBase
     lag: GroupLag
     at_s: float
 
@@ -83,7 +83,7 @@ class ScrapedGroups:
             self._readings_since_s = now_s
         return self._readings
 
-    def _keep(self, group: Group, lag: GroupLag) -> Scraped:
+    def _keep(self, group: GroupBase, lag: GroupLag) -> Scraped:
         now_s = self._scheduler.time()
         if now_s - self._last_s > _NEW_PASS_AFTER_S:
             self._pass_began_s = now_s

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ...base.lag_verdicts import Verdict
 from ...base.topic_partition import TopicPartition
-from ..coordinator.group.group import Group
+from ..coordinator.group.base import GroupBase
 from ..lag.group_lags import PartitionLag
 from .known_state import KnownState
 from .slices import in_slices
@@ -36,7 +36,7 @@ class ShownLag(NamedTuple):
     partitions: Mapping[TopicPartition, PartitionLag]
 
 
-async def lag_of(state: KnownState, group: Group) -> ShownLag:
+async def lag_of(state: KnownState, group: GroupBase) -> ShownLag:
     """Return the lag of the committed offsets as they are now."""
     found = None
     async for step in in_slices(state.lags.steps(group)):

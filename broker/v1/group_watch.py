@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ...base.lag_verdicts import Verdict
+from ..coordinator.group.base import GroupBase
 from ..coordinator.group.group import Group
 from ..coordinator.group.states import GroupState
 from .group_lag import ShownLag, lag_of
@@ -74,7 +75,7 @@ async def _look_at(state: KnownState) -> GroupsLook:
         lag = await lag_of(state, group)
         if lag.max_lag_s is not None and (worst is None or lag.max_lag_s > worst[0]):
             worst = lag.max_lag_s, group.group_id
-        problem = _problem(group, lag, state.clock_ms())
+        problem = _long_wait(group, state.clock_ms()) or _lag_problem(group, lag)
         if problem is not None and len(problems) < _MOST_PROBLEMS:
             problems.append(problem)
         _note_topics(topics, lag)
@@ -102,16 +103,23 @@ def _larger(one: float | None, other: float | None) -> float | None:
     return other if one is None else one if other is None else max(one, other)
 
 
-def _problem(group: Group, lag: ShownLag, now_ms: int) -> GroupProblem | None:
-    """A group without members is no problem: nobody reads, and nobody waits."""
+def _long_wait(group: GroupBase, now_ms: int) -> GroupProblem | None:
+    """A classic group without members is no problem: nobody waits."""
+    if not isinstance(group, Group) or group.state is not GroupState.PREPARING_REBALANCE:
+        return None
     since_ms = group.state_timestamp_ms
     waits_ms = 0 if since_ms is None else now_ms - since_ms
-    if group.state is GroupState.PREPARING_REBALANCE and waits_ms >= _LONG_WAIT_MS:
-        missing = [each.member_id for each in group.members_not_joined()]
-        name = f"member {missing[0]}" if missing else "a new member"
-        text = f"group {group.group_id} waits for {name} for {duration_text(waits_ms / 1000)}"
-        return GroupProblem(group=group.group_id, kind="group_waits", severity="trouble", text=text)
-    if not group.members or lag.verdict is None or lag.verdict <= Verdict.CATCHING_UP:
+    if waits_ms < _LONG_WAIT_MS:
+        return None
+    missing = [each.member_id for each in group.members_not_joined()]
+    name = f"member {missing[0]}" if missing else "a new member"
+    text = f"group {group.group_id} waits for {name} for {duration_text(waits_ms / 1000)}"
+    return GroupProblem(group=group.group_id, kind="group_waits", severity="trouble", text=text)
+
+
+def _lag_problem(group: GroupBase, lag: ShownLag) -> GroupProblem | None:
+    """A group without members is no problem: nobody reads."""
+    if not group.member_count or lag.verdict is None or lag.verdict <= Verdict.CATCHING_UP:
         return None
     return GroupProblem(
         group=group.group_id,

@@ -2,7 +2,7 @@
 
 from ...views.groups import GroupRow, Groups
 from ...views.query import Query
-from ..coordinator.group.group import Group
+from ..coordinator.group.base import GroupBase
 from .group_lag import ShownLag, lag_of, verdict_name
 from .known_state import KnownState
 from .listing import matching_names, page_of
@@ -33,17 +33,17 @@ async def list_groups(state: KnownState, query: Query) -> Groups:
     )
 
 
-def group_row(state: KnownState, group: Group, lag: ShownLag) -> GroupRow:
+def group_row(state: KnownState, group: GroupBase, lag: ShownLag) -> GroupRow:
     """Return the row of a group. It takes time for the number of its offsets."""
     committed = group.offsets.committed
     return GroupRow(
         group=group.group_id,
-        state=group.state.value,
+        state=group.state_name,
         protocol_type=group.protocol_type or "",
         protocol=group.protocol_name,
         generation=group.generation_id,
         coordinator=state.broker_id,
-        members=len(group.members),
+        members=group.member_count,
         verdict=verdict_name(lag.verdict),
         verdict_text=lag.text,
         lag=lag.lag,

@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from ..coordinator.group.group import Group
+from ..coordinator.group.base import GroupBase
 from ..lag.group_lags import GroupLag
 from .slices import in_slices
 
@@ -53,8 +53,8 @@ class LagHistories:
 
     def __init__(
         self,
-        groups: Callable[[], Iterable[Group]],
-        steps: Callable[[Group], Iterator[GroupLag | None]],
+        groups: Callable[[], Iterable[GroupBase]],
+        steps: Callable[[GroupBase], Iterator[GroupLag | None]],
         now_s: Callable[[], float],
         clock_ms: Callable[[], int],
     ) -> None:
@@ -89,7 +89,7 @@ class LagHistories:
             if left >= 0:
                 ring.put(index, await self._lag_of(groups[name]))
 
-    def of(self, group: Group) -> LagPoints:
+    def of(self, group: GroupBase) -> LagPoints:
         """Return the history of a group. From now on it has a ring."""
         ring = self._rings.get(group.group_id)
         if ring is None:
@@ -121,7 +121,7 @@ class LagHistories:
             for ring in self._rings.values():
                 ring.put(self._last, None)
 
-    async def _lag_of(self, group: Group) -> GroupLag | None:
+    async def _lag_of(self, group: GroupBase) -> GroupLag | None:
         found = None
         async for step in in_slices(self._steps(group)):
             found = step

@@ -1,7 +1,7 @@
 """The timeline of a group's rebalances as its document shows it."""
 
 from ...views.groups import Timeline, TimelineEvent
-from ..coordinator.group.group import Group
+from ..coordinator.group.base import GroupBase
 from ..coordinator.group.timeline import GroupEvent
 from .known_state import KnownState
 from .own_source import source_of
@@ -9,7 +9,7 @@ from .own_source import source_of
 __all__ = ["timeline_of"]
 
 
-def timeline_of(state: KnownState, group: Group) -> Timeline:
+def timeline_of(state: KnownState, group: GroupBase) -> Timeline:
     """Return the events of the group, the newest first."""
     events = tuple(_event(event) for event in reversed(group.timeline.events()))
     return Timeline(source=source_of(state), group=group.group_id, events=events)

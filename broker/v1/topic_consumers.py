@@ -5,7 +5,7 @@ from collections.abc import Collection
 from ...base.lag_verdicts import worst
 from ...base.topic_partition import TopicPartition
 from ...views.topics import TopicConsumer
-from ..coordinator.group.group import Group
+from ..coordinator.group.base import GroupBase
 from .group_lag import verdict_name
 from .known_state import KnownState
 from .slices import in_slices
@@ -23,7 +23,7 @@ async def consumers_of(state: KnownState, topic: str, indexes: Collection[int]) 
     return tuple(sorted(found, key=lambda each: each.group))
 
 
-def _consumer(state: KnownState, group: Group, topic: str, indexes: Collection[int]) -> TopicConsumer | None:
+def _consumer(state: KnownState, group: GroupBase, topic: str, indexes: Collection[int]) -> TopicConsumer | None:
     committed = group.offsets.committed
     lags = [
         state.lags.of_partition(group, topic_partition, record)
@@ -37,8 +37,8 @@ def _consumer(state: KnownState, group: Group, topic: str, indexes: Collection[i
     verdicts = [each.verdict for each in lags if each.verdict is not None]
     return TopicConsumer(
         group=group.group_id,
-        state=group.state.value,
-        members=len(group.members),
+        state=group.state_name,
+        members=group.member_count,
         verdict=verdict_name(worst(verdicts)) if verdicts else None,
         lag=sum(known) if known else None,
         lag_seconds=round(max(known_s), 3) if known_s else None,

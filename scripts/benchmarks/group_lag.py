@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.coordinator.group.group import Group
+from pybroker.broker.coordinator.group.base import GroupBase
 from pybroker.broker.coordinator.group.offsets import CommitRecord, OffsetAndMetadata
 from pybroker.broker.metrics.exposition import TEXT, Exposition
 from pybroker.broker.metrics.group_samples import add_group_samples
@@ -58,7 +58,7 @@ class _Watched:
         for number, group in enumerate(self.groups):
             self._commit(group, number * _ROUNDS + self._commits)  # no scrape has seen it before
 
-    def _commit(self, group: Group, offset: int) -> None:
+    def _commit(self, group: GroupBase, offset: int) -> None:
         value = OffsetAndMetadata(offset, 0, "", self.world.time.now_ms())
         for each in self.partitions:
             group.offsets.load(each, CommitRecord(self._commits, value))

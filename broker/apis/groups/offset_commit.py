@@ -19,7 +19,8 @@ from ....protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from ...coordinator.group.commits import CommitRequest, Commits
+from ...coordinator.group.commit_request import CommitRequest
+from ...coordinator.group.commits import Commits
 from ...coordinator.group.offsets import OffsetAndMetadata
 from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext

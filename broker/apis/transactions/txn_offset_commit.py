@@ -22,10 +22,11 @@ from ....protocol.messages.txn_offset_commit import (
 from ....protocol.records.batch import NO_SEQUENCE
 from ....replication.transaction_checks import ProducerBatch, TransactionChecks
 from ....storage.producers.verification_guards import VerificationGuard
-from ...coordinator.group.commits import CommitReply, CommitRequest
+from ...coordinator.group.commit_request import CommitRequest
+from ...coordinator.group.commits import CommitReply
 from ...coordinator.group.coordinator import GroupCoordinator
-from ...coordinator.group.group_log import commit_error
 from ...coordinator.group.offset_batch import TransactionalProducer
+from ...coordinator.group.offset_log import commit_error
 from ...coordinator.group.offsets import OffsetAndMetadata
 from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext

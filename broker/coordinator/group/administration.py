@@ -1,15 +1,13 @@
 """Lists, describes and deletes groups, and expires their offsets (KIP-211, KIP-229, KIP-496, KIP-518)."""
 
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode
-from .group import CLASSIC_GROUP_TYPE, Group
-from .group_log import GroupLog
-from .offset_expiry import expired_offsets
-from .rebalance import Rebalances
+from .base import GroupBase
+from .offset_log import OffsetLog
 from .registry import GroupRegistry
 from .results import GroupListing, GroupSummary
 from .settings import GroupSettings
@@ -31,14 +29,12 @@ class Administration:
         self,
         settings: GroupSettings,
         registry: GroupRegistry,
-        rebalances: Rebalances,
-        group_log: GroupLog,
+        offset_log: OffsetLog,
         now_ms: Callable[[], int],
     ) -> None:
         self._settings = settings
         self._registry = registry
-        self._rebalances = rebalances
-        self._group_log = group_log
+        self._offset_log = offset_log
         self._now_ms = now_ms
         self.deleted_offsets = 0
         """How many offsets clients have deleted, since the start."""
@@ -54,11 +50,12 @@ class Administration:
         if not self._registry.ownership.is_active:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE, []
         wanted_states = {state.lower() for state in states}
-        is_type_wanted = not types or CLASSIC_GROUP_TYPE in {group_type.lower() for group_type in types}
+        wanted_types = {group_type.lower() for group_type in types}
         listings = [
             group.listing()
             for group in self._registry.groups()
-            if is_type_wanted and (not wanted_states or group.state.value.lower() in wanted_states)
+            if (not wanted_types or group.kind in wanted_types)
+            and (not wanted_states or group.state_name.lower() in wanted_states)
         ]
         error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if self._registry.ownership.is_loading_any else ErrorCode.NONE
         return error, listings
@@ -79,7 +76,7 @@ class Administration:
         group = self._registry.get(group_id)
         if group is None:
             return ErrorCode.GROUP_ID_NOT_FOUND
-        if group.state is not GroupState.EMPTY:
+        if not group.is_empty:
             return ErrorCode.NON_EMPTY_GROUP
         self._clear(group, group.offsets.remove_all(), is_deleted=True)
         return ErrorCode.NONE
@@ -94,11 +91,12 @@ class Administration:
         group = self._registry.get(group_id)
         if group is None:
             return ErrorCode.GROUP_ID_NOT_FOUND, {}
-        if group.state is not GroupState.EMPTY and not group.is_consumer_group:
-            return ErrorCode.NON_EMPTY_GROUP, {}
+        error = group.refuses_deletion_of_offsets()
+        if error is not ErrorCode.NONE:
+            return error, {}
         codes = {
             partition: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-            if group.state is not GroupState.EMPTY and group.is_subscribed_to(partition.topic)
+            if group.is_subscribed_to(partition.topic)
             else ErrorCode.NONE
             for partition in partitions
         }
@@ -132,7 +130,7 @@ class Administration:
         now_ms = self._now_ms()
         count = 0
         for group in self._registry.groups():
-            expired = expired_offsets(group, now_ms, self._settings.retention_ms)
+            expired = group.expired_offsets(now_ms, self._settings.retention_ms)
             if expired:
                 logger.info(
                     "group %s: offsets of %s deleted, past the %d minutes of offsets.retention.minutes or their own"
@@ -148,16 +146,17 @@ class Administration:
         self.expired_offsets += count
         return count
 
-    def _clear(self, group: Group, removed: Iterable[TopicPartition], *, is_deleted: bool = False) -> None:
+    def _clear(self, group: GroupBase, removed: Iterable[TopicPartition], *, is_deleted: bool = False) -> None:
         """Write tombstones for ``removed`` offsets. A group without members and offsets is removed too, unless a client
         that got a member id is about to join.
         """
-        is_finished = group.state is GroupState.EMPTY and group.offsets.is_empty() and not group.pending_members
-        if is_deleted or is_finished:
+        group_keys: Sequence[bytes] = ()
+        if is_deleted or group.is_finished:
             logger.info("group %s removed in generation %d", group.group_id, group.generation_id)
-            self._rebalances.mark_dead(group)
+            group_keys = group.tombstones()
+            group.bury(self._now_ms())
             self._registry.remove(group)
-        self._group_log.store_tombstones(group, removed, whole_group=group.is_dead)
+        self._offset_log.store_tombstones(group.group_id, removed, group_keys)
 
 
 def _places(partitions: Collection[TopicPartition]) -> str:

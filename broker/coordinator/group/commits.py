@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from ....base.quiet_lines import QUIET
 from ....base.topic_partition import TopicPartition
@@ -10,21 +9,20 @@ from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.sentinels import NO_LEADER_EPOCH
 from ..internal_log import AppendOutcome
 from ..transaction_end import TransactionEnd
-from .group import Group
-from .group_log import GroupLog, commit_error
-from .joining import UNKNOWN_MEMBER_ID
+from .base import GroupBase
+from .commit_request import CommitRequest
 from .memory import group_bytes
 from .offset_batch import TransactionalProducer
 from .offset_limit import OffsetLimit
+from .offset_log import OffsetLog, commit_error
 from .offsets import OffsetAndMetadata
 from .rebalance import Rebalances
 from .registry import GroupRegistry
-from .results import NO_GENERATION, OffsetFetchResult
+from .results import OffsetFetchResult
 from .settings import GroupSettings
-from .states import GroupState
 from .timeline import EventKind
 
-__all__ = ["INVALID_OFFSET", "CommitReply", "CommitRequest", "Commits"]
+__all__ = ["INVALID_OFFSET", "CommitReply", "Commits"]
 
 logger = logging.getLogger(__name__)
 
@@ -38,17 +36,6 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 CommitReply = Callable[[Mapping[TopicPartition, ErrorCode]], None]
 
 
-@dataclass(frozen=True, slots=True)
-class CommitRequest:
-    """An OffsetCommit. Generation −1 without a member id: a client that stores offsets but is no group member."""
-
-    group_id: str
-    offsets: Offsets
-    member_id: str = UNKNOWN_MEMBER_ID
-    group_instance_id: str | None = None
-    generation_id: int = NO_GENERATION
-
-
 class Commits:
     """OffsetCommit, TxnOffsetCommit and OffsetFetch of the groups on this broker."""
 
@@ -57,13 +44,13 @@ class Commits:
         settings: GroupSettings,
         registry: GroupRegistry,
         rebalances: Rebalances,
-        group_log: GroupLog,
+        offset_log: OffsetLog,
         now_ms: Callable[[], int],
     ) -> None:
         self._settings = settings
         self._registry = registry
         self._rebalances = rebalances
-        self._group_log = group_log
+        self._offset_log = offset_log
         self._now_ms = now_ms
         self._limit = OffsetLimit(settings.offsets_max_bytes, registry.count_offset_bytes, now_ms)
         self.committed_offsets = 0
@@ -79,14 +66,12 @@ class Commits:
             else:
                 error, group = self._new_group(request.group_id)
         if group is not None and error is ErrorCode.NONE:
-            error = _refusal(group, request, is_transactional=False)
+            error = group.refuses_commit(request, is_transactional=False)
         if group is None or error is not ErrorCode.NONE:
             reply(dict.fromkeys(request.offsets, error))
             return
-        member = group.members.get(request.member_id)
-        if member is not None:
-            self._rebalances.keep_alive(group, member)
-        elif group.is_consumer_group:
+        self._rebalances.keep_member_alive(group, request.member_id)
+        if group.is_empty and group.is_consumer_group:
             self._note_reset(group, request.offsets)
         self._store(group, request.offsets, reply)
 
@@ -103,13 +88,13 @@ class Commits:
         if error is ErrorCode.NONE and group is None:
             error, group = self._new_group(request.group_id)
         if group is not None and error is ErrorCode.NONE:
-            error = _refusal(group, request, is_transactional=True)
+            error = group.refuses_commit(request, is_transactional=True)
         if group is None or error is not ErrorCode.NONE:
             reply(dict.fromkeys(request.offsets, error))
             return
         self._store(group, request.offsets, reply, producer)
 
-    def _note_reset(self, group: Group, offsets: Offsets) -> None:
+    def _note_reset(self, group: GroupBase, offsets: Offsets) -> None:
         """A client that is no member sets offsets of a consumer group without members."""
         partition, value = next(iter(offsets.items()), (None, None))
         if partition is None or value is None:
@@ -117,7 +102,7 @@ class Commits:
         text = f"a client that is no member set {len(offsets)} offsets, the first of {partition} to {value.offset}"
         group.timeline.note(EventKind.OFFSETS_SET, text, group.generation_id, self._now_ms())
 
-    def _new_group(self, group_id: str) -> tuple[ErrorCode, Group | None]:
+    def _new_group(self, group_id: str) -> tuple[ErrorCode, GroupBase | None]:
         now_ms = self._now_ms()
         if self._registry.has_space_for(group_bytes(group_id), now_ms):
             return ErrorCode.NONE, self._registry.get_or_create(group_id, now_ms)
@@ -145,7 +130,7 @@ class Commits:
         return ErrorCode.NONE, {partition: _show(group, partition, require_stable) for partition in wanted}
 
     def _store(
-        self, group: Group, offsets: Offsets, reply: CommitReply, producer: TransactionalProducer | None = None
+        self, group: GroupBase, offsets: Offsets, reply: CommitReply, producer: TransactionalProducer | None = None
     ) -> None:
         accepted = {key: value for key, value in offsets.items() if self.is_metadata_short_enough(value.metadata)}
         codes = dict.fromkeys(offsets, ErrorCode.OFFSET_METADATA_TOO_LARGE)
@@ -178,7 +163,7 @@ class Commits:
         else:
             group.offsets.stage_transactional(producer.producer_id, accepted)
             self._registry.note_transaction(group, producer.producer_id)
-        self._group_log.store_offsets(group, accepted, finish, producer)
+        self._offset_log.store_offsets(group.group_id, accepted, finish, producer)
 
     def is_metadata_short_enough(self, metadata: str) -> bool:
         # Java counts UTF-16 units; a character has one or two of them.
@@ -186,31 +171,8 @@ class Commits:
         return len(metadata) * 2 <= limit or len(metadata.encode("utf-16-le", "surrogatepass")) // 2 <= limit
 
 
-def _refusal(group: Group, request: CommitRequest, *, is_transactional: bool) -> ErrorCode:
-    """Why the client may not commit; NONE when it may.
-
-    Without members, a client without a generation may commit. With members only these may; but a transactional commit
-    is checked only when the client sends a member id (KIP-447).
-    """
-    is_anonymous = (
-        request.generation_id < 0 and request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None
-    )
-    if request.generation_id < 0 and group.state is GroupState.EMPTY:
-        return ErrorCode.NONE
-    if is_anonymous:
-        return ErrorCode.NONE if is_transactional or group.state is GroupState.EMPTY else ErrorCode.UNKNOWN_MEMBER_ID
-    error = group.member_error(request.member_id, request.group_instance_id)
-    if error is not ErrorCode.NONE:
-        return error
-    if request.generation_id != group.generation_id:
-        return ErrorCode.ILLEGAL_GENERATION
-    if group.state is GroupState.COMPLETING_REBALANCE and not is_transactional:
-        return ErrorCode.REBALANCE_IN_PROGRESS
-    return ErrorCode.NONE
-
-
 def _finish_append(
-    group: Group, offsets: Offsets, outcome: AppendOutcome, producer: TransactionalProducer | None
+    group: GroupBase, offsets: Offsets, outcome: AppendOutcome, producer: TransactionalProducer | None
 ) -> None:
     """Staged offsets become committed offsets, or are dropped."""
     match outcome, producer:
@@ -224,7 +186,7 @@ def _finish_append(
             group.offsets.on_transactional_appended(producer_id, appended_at, offsets)
 
 
-def _show(group: Group, partition: TopicPartition, require_stable: bool) -> OffsetFetchResult:
+def _show(group: GroupBase, partition: TopicPartition, require_stable: bool) -> OffsetFetchResult:
     if require_stable and group.offsets.is_unstable(partition):
         return UNSTABLE
     value = group.offsets.get(partition)

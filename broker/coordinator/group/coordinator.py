@@ -11,6 +11,7 @@ from ....base.timers import Scheduler, TimerHandle
 from ..append_bridge import AppendBridge
 from ..coordinator_partitions import CoordinatorPartitions
 from ..internal_log import InternalLog
+from .base import GroupBase
 from .group import Group
 from .group_parts import GroupParts
 from .member import Member
@@ -74,7 +75,8 @@ class GroupCoordinator:
         """The clock does not move any more: begin all waits for members that are alive anew."""
         self._rebalances.grace = no_grace
         for group in self.registry.groups():
-            self._rebalances.begin_waits_anew(group, is_alive)
+            if isinstance(group, Group):
+                self._rebalances.begin_waits_anew(group, is_alive)
 
     async def settled(self) -> None:
         """Wait until no record is being written."""
@@ -89,14 +91,15 @@ class GroupCoordinator:
     def new_replay(self, partition: int) -> Replay:
         return Replay(partition, self._now_ms())
 
-    def loaded(self, partition: int, entries: list[Group]) -> None:
+    def loaded(self, partition: int, entries: list[GroupBase]) -> None:
         for group in self.registry.finish_loading(partition, entries):
-            self._resume(group)
+            if isinstance(group, Group):
+                self._resume(group)
 
     def unloaded(self, partition: int) -> int:
         groups = self.registry.remove_partition(partition)
         for group in groups:
-            self._rebalances.mark_dead(group)
+            group.bury(self._now_ms())
         return len(groups)
 
     def _resume(self, group: Group) -> None:
@@ -126,7 +129,7 @@ class GroupCoordinator:
         if self._expiry_timer is not None:
             self._expiry_timer.cancel()
         for group in self.registry.groups():
-            self._rebalances.mark_dead(group)
+            group.bury(self._now_ms())
 
     def _schedule_expiry(self) -> None:
         delay_s = self._settings.retention_check_interval_ms / 1000

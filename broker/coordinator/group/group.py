@@ -1,31 +1,31 @@
-"""One group: its members, its generation and its offsets (Kafka's GroupMetadata). No clock, no I/O.
+"""A group of the classic protocol: its members and its generation (Kafka's ClassicGroup). No clock, no I/O.
 
 This file has the state and its invariants. The decisions are elsewhere: ``joining.py`` (who may join), ``rebalance.py``
 (when a rebalance ends) and ``syncing.py`` (what is stored).
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ....base.timers import TimerHandle
+from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode
 from ....protocol.text_size import text_bytes
-from ..entry_memory import EntryMemory
+from .base import GroupBase
+from .commit_request import CommitRequest
 from .member import JoinReply, Member, MemberProtocol
-from .memory import group_bytes, member_bytes, pending_bytes, protocols_bytes, subscription_bytes
-from .offsets import GroupOffsets
+from .memory import member_bytes, pending_bytes, protocols_bytes, subscription_bytes
+from .offset_expiry import expired_offsets
 from .protocol_support import ProtocolSupport
-from .results import GroupListing, GroupSummary, JoinedMember, JoinResult, SyncResult
+from .record_keys import encode_group_key
+from .results import UNKNOWN_MEMBER_ID, GroupSummary, JoinedMember, JoinResult, SyncResult
 from .states import GroupState, IllegalGroupTransitionError, may_move
-from .subscriptions import CONSUMER_PROTOCOL_TYPE, subscribed_topics
-from .timeline import GroupTimeline
+from .subscriptions import subscribed_topics
 
-__all__ = ["CLASSIC_GROUP_TYPE", "Group"]
-
-CLASSIC_GROUP_TYPE = "classic"
+__all__ = ["Group"]
 
 
-class Group:
+class Group(GroupBase):
     """A group of the classic protocol.
 
     ``state_timestamp_ms``: when it entered its state (wall clock); None when it was loaded from a record of an old
@@ -37,33 +37,29 @@ class Group:
         "_protocols",
         "failed_count",
         "generation_id",
-        "group_id",
         "has_new_member",
         "is_in_initial_delay",
         "join_timer",
         "leader_id",
         "members",
-        "memory",
-        "offsets",
         "pending_members",
         "pending_sync",
         "protocol_name",
         "protocol_type",
-        "size_bytes",
         "state",
         "state_timestamp_ms",
         "static_members",
         "storing_generation",
         "subscribed_topics",
         "sync_timer",
-        "timeline",
     )
+    kind = "classic"
 
     def __init__(self, group_id: str, state_timestamp_ms: int | None, state: GroupState = GroupState.EMPTY) -> None:
-        self.group_id = group_id
+        super().__init__(group_id)
         self.state = state
         self.state_timestamp_ms = state_timestamp_ms
-        self.generation_id = 0
+        self.generation_id: int = 0
         self.protocol_type: str | None = None
         self.protocol_name: str | None = None
         self.leader_id: str | None = None
@@ -78,8 +74,6 @@ class Group:
         """Members of this generation that have not sent a SyncGroup yet, in the order of joining."""
         self.subscribed_topics: frozenset[str] | None = None
         """Topics that the members of a consumer group read; None when unknown."""
-        self.offsets = GroupOffsets()
-        self.timeline = GroupTimeline()
         self.has_new_member = False
         """A new member came during the first rebalance: the initial delay may be extended."""
         self.is_in_initial_delay = False
@@ -90,10 +84,6 @@ class Group:
         """Members whose session expired since the last generation began."""
         self.storing_generation: int | None = None
         """The generation whose assignment is being written. A repeated SyncGroup must not start a second write."""
-        self.size_bytes = group_bytes(group_id)
-        """Estimated memory of the group without its offsets."""
-        self.memory: EntryMemory | None = None
-        """The memory counter that includes ``size_bytes``, while the group is in a registry."""
         self._awaiting_join = 0
         self._protocols = ProtocolSupport()
 
@@ -112,14 +102,23 @@ class Group:
         self.state_timestamp_ms = now_ms
 
     @property
-    def is_unused(self) -> bool:
-        """Whether nothing of the group was ever stored and no client is about to join."""
-        return (
-            self.state is GroupState.EMPTY
-            and self.generation_id == 0
-            and not self.pending_members
-            and self.offsets.is_empty()
-        )
+    def state_name(self) -> str:
+        return self.state.value
+
+    @property
+    def is_empty(self) -> bool:
+        return self.state is GroupState.EMPTY
+
+    @property
+    def is_finished(self) -> bool:
+        return not self.pending_members and super().is_finished
+
+    @property
+    def member_count(self) -> int:
+        return len(self.members)
+
+    def client_ids(self) -> Iterable[str]:
+        return (member.client_id for member in self.members.values())
 
     @property
     def is_dead(self) -> bool:
@@ -306,11 +305,6 @@ class Group:
         """The protocol with most votes among those that all members support; at a tie, the earliest vote."""
         return self._protocols.select(self.members.values())
 
-    @property
-    def is_consumer_group(self) -> bool:
-        """Whether the members are consumers, whose metadata the broker can read."""
-        return self.protocol_type == CONSUMER_PROTOCOL_TYPE
-
     def refresh_subscribed_topics(self) -> None:
         """Read the members' subscriptions again: at each generation and after loading."""
         before = self.subscribed_topics
@@ -326,9 +320,76 @@ class Group:
             return None
         return subscribed_topics(m.metadata(self.protocol_name) for m in self.members.values())
 
+    # -- offsets
+
+    def refuses_commit(self, request: CommitRequest, *, is_transactional: bool) -> ErrorCode:
+        """Without members, a client without a generation may commit. With members only these may; but a transactional
+        commit is checked only when the client sends a member id (KIP-447)."""
+        if request.generation_id < 0 and self.is_empty:
+            return ErrorCode.NONE
+        has_name = request.member_id != UNKNOWN_MEMBER_ID or request.group_instance_id is not None
+        if request.generation_id < 0 and not has_name:
+            return ErrorCode.NONE if is_transactional else ErrorCode.UNKNOWN_MEMBER_ID
+        error = self.member_error(request.member_id, request.group_instance_id)
+        if error is not ErrorCode.NONE:
+            return error
+        if request.generation_id != self.generation_id:
+            return ErrorCode.ILLEGAL_GENERATION
+        if self.state is GroupState.COMPLETING_REBALANCE and not is_transactional:
+            return ErrorCode.REBALANCE_IN_PROGRESS
+        return ErrorCode.NONE
+
+    def refuses_deletion_of_offsets(self) -> ErrorCode:
+        return ErrorCode.NONE if self.is_empty or self.is_consumer_group else ErrorCode.NON_EMPTY_GROUP
+
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether members read the topic; True also when unknown."""
-        return self.subscribed_topics is None or topic in self.subscribed_topics
+        return not self.is_empty and (self.subscribed_topics is None or topic in self.subscribed_topics)
+
+    def expired_offsets(self, now_ms: int, retention_ms: int) -> Sequence[TopicPartition]:
+        """When the retention begins:
+
+        - Group without members: when it became empty.
+        - Stable consumer group: at each commit; offsets of topics that members read do not expire.
+        - Group without a protocol type (offsets committed without a group): at each commit.
+        - Any other group: no offset expires.
+        """
+        if self.protocol_type is None:
+            return expired_offsets(self.offsets, now_ms, retention_ms)
+        if self.is_empty:
+            return expired_offsets(self.offsets, now_ms, retention_ms, since_ms=self.state_timestamp_ms)
+        if self.is_consumer_group and self.state is GroupState.STABLE and self.subscribed_topics is not None:
+            return expired_offsets(self.offsets, now_ms, retention_ms, kept=self.subscribed_topics)
+        return ()
+
+    # -- the end
+
+    def tombstones(self) -> Sequence[bytes]:
+        """A group that never had a generation was never written either."""
+        return (encode_group_key(self.group_id),) if self.generation_id > 0 else ()
+
+    def bury(self, now_ms: int) -> None:
+        self.transition_to(GroupState.DEAD, now_ms)
+        self.cancel_join_timer()
+        self.cancel_sync_timer()
+        for member_id in list(self.pending_members):
+            self.forget_pending(member_id)
+        for member in self.members.values():
+            member.cancel_session_timer()
+            self.answer_join(member, JoinResult(ErrorCode.NOT_COORDINATOR, member.member_id))
+            member.answer_sync(SyncResult(ErrorCode.NOT_COORDINATOR))
+
+    def cancel_join_timer(self) -> None:
+        """End the wait for joins."""
+        self.is_in_initial_delay = False
+        if self.join_timer is not None:
+            self.join_timer.cancel()
+            self.join_timer = None
+
+    def cancel_sync_timer(self) -> None:
+        """End the wait for syncs."""
+        if self.sync_timer is not None:
+            self.sync_timer.cancel()
+            self.sync_timer = None
 
     # -- views
 
@@ -354,12 +415,7 @@ class Group:
             skip_assignment,
         )
 
-    def listing(self) -> GroupListing:
-        """For ListGroups."""
-        return GroupListing(self.group_id, self.protocol_type or "", self.state.value, CLASSIC_GROUP_TYPE)
-
     def summary(self) -> GroupSummary:
-        """For DescribeGroups."""
         protocol_name = self.protocol_name if self.state is GroupState.STABLE else None
         return GroupSummary(
             ErrorCode.NONE,
@@ -368,11 +424,6 @@ class Group:
             protocol_name or "",
             tuple(member.summary(protocol_name) for member in self.members.values()),
         )
-
-    def _grow(self, size_bytes: int) -> None:
-        self.size_bytes += size_bytes
-        if self.memory is not None:
-            self.memory.used_bytes += size_bytes
 
     def _set_join_reply(self, member: Member, reply: JoinReply | None) -> None:
         self._awaiting_join += (reply is not None) - (member.join_reply is not None)

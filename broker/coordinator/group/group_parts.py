@@ -10,7 +10,9 @@ from .commits import Commits
 from .group_log import GroupLog
 from .joining import Joins
 from .membership import Membership
+from .offset_log import OffsetLog
 from .rebalance import Rebalances
+from .record_log import RecordLog
 from .registry import GroupRegistry
 from .settings import GroupSettings
 from .syncing import Syncs
@@ -34,12 +36,13 @@ class GroupParts:
         new_uuid: Callable[[], str],
     ) -> None:
         registry = GroupRegistry(partition_count, settings.max_bytes, scheduler.time)
-        group_log = GroupLog(sink, registry.partition_for, now_ms, Codec(settings.compression_codec))
+        log = RecordLog(sink, registry.partition_for, now_ms, Codec(settings.compression_codec))
+        group_log, offset_log = GroupLog(log), OffsetLog(log)
         rebalances = Rebalances(settings, scheduler, now_ms, group_log)
         joins = Joins(settings, rebalances, group_log, new_uuid)
         syncs = Syncs(rebalances, group_log, lambda size_bytes: registry.has_space_for(size_bytes, now_ms()))
         self.registry = registry
         self.rebalances = rebalances
         self.membership = Membership(settings, registry, rebalances, joins, syncs, now_ms)
-        self.commits = Commits(settings, registry, rebalances, group_log, now_ms)
-        self.administration = Administration(settings, registry, rebalances, group_log, now_ms)
+        self.commits = Commits(settings, registry, rebalances, offset_log, now_ms)
+        self.administration = Administration(settings, registry, offset_log, now_ms)

@@ -15,18 +15,16 @@ from .group_log import GroupLog
 from .member import JoinReply, Member, MemberProtocol
 from .rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS, Rebalances
 from .rebalance_cause import RebalanceCause, RebalanceReason
-from .results import JoinResult
+from .results import UNKNOWN_MEMBER_ID, JoinResult
 from .settings import GroupSettings
 from .states import GroupState
 from .timeline import EventMember
 
-__all__ = ["UNKNOWN_MEMBER_ID", "JoinRequest", "Joins"]
+__all__ = ["JoinRequest", "Joins"]
 
 logger = logging.getLogger(__name__)
 
 _NAMED_PROTOCOLS = 5
-UNKNOWN_MEMBER_ID = ""
-"""The member id of a client that has no id yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,12 @@ class Member:
         reply(result)
         return True
 
+    def cancel_session_timer(self) -> None:
+        """End its session."""
+        if self.session_timer is not None:
+            self.session_timer.cancel()
+            self.session_timer = None
+
     def summary(self, protocol_name: str | None) -> MemberSummary:
         """For DescribeGroups; without a protocol the metadata and assignment are empty."""
         return MemberSummary(

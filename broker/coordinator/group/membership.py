@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from ....base.quiet_lines import QUIET
 from ....protocol.errors import ErrorCode
 from .group import Group
-from .joining import UNKNOWN_MEMBER_ID, JoinRequest, Joins
+from .joining import JoinRequest, Joins
 from .member import JoinReply, SyncReply
 from .memory import group_bytes, protocols_bytes
 from .rebalance import Rebalances
 from .rebalance_cause import RebalanceCause, RebalanceReason
 from .registry import GroupRegistry
-from .results import JoinResult, LeaveResult, LeavingMember, LeftMember, SyncResult
+from .results import UNKNOWN_MEMBER_ID, JoinResult, LeaveResult, LeavingMember, LeftMember, SyncResult
 from .settings import GroupSettings
 from .states import GroupState
 from .syncing import SyncRequest, Syncs
@@ -55,9 +55,8 @@ class Membership:
             reply(JoinResult(error, request.member_id))
             return
         if request.member_id == UNKNOWN_MEMBER_ID:
-            group: Group | None = self._registry.get_or_create(request.group_id, self._now_ms())
-        else:
-            group = self._registry.get(request.group_id)
+            self._registry.get_or_create(request.group_id, self._now_ms())
+        group = self._classic(request.group_id)
         if group is None:
             reply(JoinResult(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
         else:
@@ -68,7 +67,7 @@ class Membership:
         if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             # The rebalance is lost. Old clients do not know COORDINATOR_LOAD_IN_PROGRESS here; they join again on this.
             error = ErrorCode.REBALANCE_IN_PROGRESS
-        group = self._registry.get(request.group_id)
+        group = self._classic(request.group_id)
         if error is not ErrorCode.NONE:
             reply(SyncResult(error))
         elif group is None:
@@ -78,7 +77,7 @@ class Membership:
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation_id: int) -> ErrorCode:
         """Heartbeat: extend the member's session. REBALANCE_IN_PROGRESS asks it to join again."""
-        group = self._registry.get(group_id)
+        group = self._classic(group_id)
         if group is None or not group_id or not self._registry.ownership.is_active:
             return self._heartbeat_without_group(group_id)
         error = group.member_error(member_id, instance_id)
@@ -96,7 +95,7 @@ class Membership:
         error = self._registry.check(group_id)
         if error is not ErrorCode.NONE:
             return LeaveResult(error)
-        group = self._registry.get(group_id)
+        group = self._classic(group_id)
         return LeaveResult(
             ErrorCode.NONE,
             tuple(
@@ -108,6 +107,11 @@ class Membership:
                 for each in leaving
             ),
         )
+
+    def _classic(self, group_id: str) -> Group | None:
+        """The group, if it is a classic one: clients of this protocol are no members of others."""
+        group = self._registry.get(group_id)
+        return group if isinstance(group, Group) else None
 
     def _leave_one(self, group: Group, leaving: LeavingMember) -> ErrorCode:
         member_id = leaving.member_id

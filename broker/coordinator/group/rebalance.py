@@ -10,6 +10,7 @@ from functools import partial
 
 from ....base.timers import Scheduler, TimerHandle
 from ....protocol.errors import ErrorCode
+from .base import GroupBase
 from .group import Group
 from .group_log import GroupLog
 from .member import Member
@@ -64,7 +65,7 @@ class Rebalances:
         """Start a rebalance: all members must join again."""
         if group.state is GroupState.COMPLETING_REBALANCE:
             self.propagate_assignment(group, ErrorCode.REBALANCE_IN_PROGRESS)
-        self._cancel_sync_timer(group)
+        group.cancel_sync_timer()
         group.pending_sync.clear()
         is_first = group.state is GroupState.EMPTY
         now_ms = self._now_ms()
@@ -121,7 +122,7 @@ class Rebalances:
 
     def _complete_join(self, group: Group) -> None:
         """The wait for joins is over: the members that joined make the next generation."""
-        self._cancel_join_timer(group)
+        group.cancel_join_timer()
         if group.failed_count > _MAX_LOGGED_FAILURES:
             logger.info("group %s: %d members failed", group.group_id, group.failed_count)
             group.failed_count = 0
@@ -181,7 +182,7 @@ class Rebalances:
         """Note that the member sent its SyncGroup of this generation."""
         group.pending_sync.pop(member_id, None)
         if not group.pending_sync:
-            self._cancel_sync_timer(group)
+            group.cancel_sync_timer()
 
     def note_assignment(self, group: Group, leader: Member) -> None:
         """The leader sent the assignment of this generation: the rebalance has waited for it until now."""
@@ -232,6 +233,11 @@ class Rebalances:
         """Extend the member's session, because it sent a request."""
         self.expect(group, member, member.session_timeout_ms)
 
+    def keep_member_alive(self, group: GroupBase, member_id: str) -> None:
+        """`keep_alive` by the id of a member, if the group has such a classic member."""
+        if isinstance(group, Group) and (member := group.members.get(member_id)) is not None:
+            self.keep_alive(group, member)
+
     def expect(self, group: Group, member: Member, timeout_ms: int) -> None:
         """Remove the member unless it sends a request within ``timeout_ms``."""
         deadline = self._scheduler.time() + timeout_ms / 1000
@@ -268,10 +274,10 @@ class Rebalances:
             if member.session_timer is not None and is_alive(member):
                 self.expect(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS if member.is_new else member.session_timeout_ms)
         if group.join_timer is not None and any(map(is_alive, group.members_not_joined())):
-            self._cancel_join_timer(group)
+            group.cancel_join_timer()
             self._wait_for_members(group)
         if group.sync_timer is not None and any(map(is_alive, group.members_not_synced())):
-            self._cancel_sync_timer(group)
+            group.cancel_sync_timer()
             self._wait_for_syncs(group, group.rebalance_timeout_ms)
 
     def _log_failure(self, group: Group, member: Member) -> None:
@@ -302,19 +308,6 @@ class Rebalances:
         if group.forget_pending(member_id):
             self.maybe_complete_join(group)
 
-    def mark_dead(self, group: Group) -> None:
-        """The group was deleted or moved to another broker: cancel its timers and answer parked requests with
-        NOT_COORDINATOR."""
-        group.transition_to(GroupState.DEAD, self._now_ms())
-        self._cancel_join_timer(group)
-        self._cancel_sync_timer(group)
-        for member_id in list(group.pending_members):
-            group.forget_pending(member_id)
-        for member in group.members.values():
-            _cancel_session_timer(member)
-            group.answer_join(member, JoinResult(ErrorCode.NOT_COORDINATOR, member.member_id))
-            member.answer_sync(SyncResult(ErrorCode.NOT_COORDINATOR))
-
     def drop_from_full_group(self, group: Group, member_id: str) -> None:
         """The group is full: remove the member or the id handed out, so that a rebalance does not wait for it."""
         member = group.members.get(member_id)
@@ -325,29 +318,12 @@ class Rebalances:
 
     def _drop(self, group: Group, member: Member) -> None:
         group.remove(member.member_id)
-        _cancel_session_timer(member)
+        member.cancel_session_timer()
 
     # -- timers
 
     def _call_later(self, delay_ms: int, callback: Callable[..., None], *args: object) -> TimerHandle:
         return self._scheduler.call_later(delay_ms / 1000, partial(callback, *args))
-
-    def _cancel_join_timer(self, group: Group) -> None:
-        group.is_in_initial_delay = False
-        if group.join_timer is not None:
-            group.join_timer.cancel()
-            group.join_timer = None
-
-    def _cancel_sync_timer(self, group: Group) -> None:
-        if group.sync_timer is not None:
-            group.sync_timer.cancel()
-            group.sync_timer = None
-
-
-def _cancel_session_timer(member: Member) -> None:
-    if member.session_timer is not None:
-        member.session_timer.cancel()
-        member.session_timer = None
 
 
 def _ignore_outcome(error: ErrorCode) -> None:

@@ -1,86 +1,30 @@
-"""The records of ``__consumer_offsets``, byte for byte as Kafka 3.9 writes them.
+"""The values of offsets and classic groups in ``__consumer_offsets``, byte for byte as Kafka 3.9 writes them.
 
-Keys: version 1 (or the older 0) names a committed offset, version 2 a group. A null value deletes the named item. Other
-key versions belong to group types that this coordinator does not serve.
-
-Values: written in version 3, the newest without tagged fields; an offset with its own expiry needs version 1. All
-versions up to 4 are read.
+They are written in version 3, the newest without tagged fields; an offset with its own expiry needs version 1. All
+versions up to 4 are read. The keys are in ``record_keys.py``.
 """
 
-import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from ....base.buffer import Buffer
-from ....base.topic_partition import TopicPartition
-from ....protocol.codec import DecodeError, Message, decode, encode
-from ....protocol.messages.consumer_offsets import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    MemberMetadata,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
+from ....protocol.codec import DecodeError, Message, decode
+from ....protocol.messages.consumer_offsets import GroupMetadataValue, MemberMetadata, OffsetCommitValue
 from ....protocol.sentinels import NO_LEADER_EPOCH
 from .group import Group
 from .member import Member, MemberProtocol
 from .offsets import OffsetAndMetadata
 from .states import GroupState
+from .versioned import split_version, with_version
 
-__all__ = [
-    "GroupKey",
-    "OffsetKey",
-    "UnknownKey",
-    "decode_group",
-    "decode_key",
-    "decode_offset",
-    "encode_group",
-    "encode_group_key",
-    "encode_offset",
-    "encode_offset_key",
-]
+__all__ = ["decode_group", "decode_offset", "encode_group", "encode_offset"]
 
-_OFFSET_KEY_VERSION = 1
-_GROUP_KEY_VERSION = 2
 _VALUE_VERSION = 3
 _VALUE_VERSION_WITH_EXPIRY = 1
 _NEWEST_VALUE_VERSION = 4
 _NO_TIMESTAMP = -1
-_VERSION = struct.Struct(">h")
 
 Value = TypeVar("Value", bound=Message)
-
-
-class OffsetKey(NamedTuple):
-    """The key of one group's offset for one partition."""
-
-    group_id: str
-    partition: TopicPartition
-
-
-class GroupKey(NamedTuple):
-    """The key of a group."""
-
-    group_id: str
-
-
-class UnknownKey(NamedTuple):
-    """A key of a version this coordinator does not know."""
-
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Versioned:
-    version: int
-    body: Buffer
-
-
-def encode_offset_key(group_id: str, partition: TopicPartition) -> bytes:
-    """The key of a committed offset."""
-    key = OffsetCommitKey(group=group_id, topic=partition.topic, partition=partition.partition)
-    return _with_version(key, _OFFSET_KEY_VERSION)
 
 
 def encode_offset(value: OffsetAndMetadata) -> bytes:
@@ -93,12 +37,7 @@ def encode_offset(value: OffsetAndMetadata) -> bytes:
         commit_timestamp=value.commit_timestamp_ms,
         expire_timestamp=_NO_TIMESTAMP if value.expire_timestamp_ms is None else value.expire_timestamp_ms,
     )
-    return _with_version(message, _VALUE_VERSION_WITH_EXPIRY if expires else _VALUE_VERSION)
-
-
-def encode_group_key(group_id: str) -> bytes:
-    """The key of a group."""
-    return _with_version(GroupMetadataKey(group=group_id), _GROUP_KEY_VERSION)
+    return with_version(message, _VALUE_VERSION_WITH_EXPIRY if expires else _VALUE_VERSION)
 
 
 def encode_group(group: Group, assignments: Mapping[str, bytes]) -> bytes:
@@ -114,18 +53,7 @@ def encode_group(group: Group, assignments: Mapping[str, bytes]) -> bytes:
         current_state_timestamp=_NO_TIMESTAMP if group.state_timestamp_ms is None else group.state_timestamp_ms,
         members=[_member_record(group, member, assignments) for member in group.members.values()],
     )
-    return _with_version(message, _VALUE_VERSION)
-
-
-def decode_key(key: Buffer) -> OffsetKey | GroupKey | UnknownKey:
-    """The item that the record names. Raises DecodeError for a broken key."""
-    versioned = _split(key)
-    if versioned.version in (0, _OFFSET_KEY_VERSION):
-        offset_key = decode(OffsetCommitKey, versioned.body, versioned.version)
-        return OffsetKey(offset_key.group, TopicPartition(offset_key.topic, offset_key.partition))
-    if versioned.version == _GROUP_KEY_VERSION:
-        return GroupKey(decode(GroupMetadataKey, versioned.body, versioned.version).group)
-    return UnknownKey(versioned.version)
+    return with_version(message, _VALUE_VERSION)
 
 
 def decode_offset(value: Buffer) -> OffsetAndMetadata:
@@ -193,18 +121,8 @@ def _member(group: GroupMetadataValue, record: MemberMetadata) -> Member:
     )
 
 
-def _with_version(message: Message, version: int) -> bytes:
-    return _VERSION.pack(version) + encode(message, version)
-
-
-def _split(data: Buffer) -> _Versioned:
-    if len(data) < _VERSION.size:
-        raise DecodeError(f"{len(data)} bytes are too short for a version")
-    return _Versioned(_VERSION.unpack_from(data)[0], memoryview(data)[_VERSION.size :])
-
-
 def _decode_value(message_type: type[Value], value: Buffer) -> Value:
-    versioned = _split(value)
-    if not 0 <= versioned.version <= _NEWEST_VALUE_VERSION:
-        raise DecodeError(f"version {versioned.version} of {message_type.__name__} is unknown")
-    return decode(message_type, versioned.body, versioned.version)
+    version, body = split_version(value)
+    if not 0 <= version <= _NEWEST_VALUE_VERSION:
+        raise DecodeError(f"version {version} of {message_type.__name__} is unknown")
+    return decode(message_type, body, version)

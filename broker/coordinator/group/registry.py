@@ -8,6 +8,7 @@ from ....protocol.errors import ErrorCode
 from ..entry_memory import EntryMemory
 from ..ownership import PartitionOwnership
 from ..transaction_end import TransactionEnd
+from .base import GroupBase
 from .commit_history import CommitClock, CommitHistories
 from .group import Group
 from .history_memory import HistoryMemory
@@ -35,8 +36,8 @@ class GroupRegistry:
         self.histories = HistoryMemory(self.memory)
         self.commit_clock = CommitClock(self.histories, now_s)
         self._swept_ms = 0
-        self._groups: dict[str, Group] = {}
-        self._groups_by_partition: dict[int, dict[str, Group]] = {}
+        self._groups: dict[str, GroupBase] = {}
+        self._groups_by_partition: dict[int, dict[str, GroupBase]] = {}
         # Kept, because ``partition_for`` changes when the topic gets more partitions.
         self._partitions: dict[str, int] = {}
         # Partition → producer id → ids of the groups that may have offsets in its open transaction.
@@ -59,23 +60,23 @@ class GroupRegistry:
 
     # -- groups
 
-    def get(self, group_id: str) -> Group | None:
+    def get(self, group_id: str) -> GroupBase | None:
         """The group, if it is in memory."""
         return self._groups.get(group_id)
 
-    def get_or_create(self, group_id: str, now_ms: int) -> Group:
-        """The group, created empty if missing. Call `check` first."""
+    def get_or_create(self, group_id: str, now_ms: int) -> GroupBase:
+        """The group, created as an empty classic one if missing. Call `check` first."""
         group = self._groups.get(group_id)
         if group is None:
             group = Group(group_id, now_ms)
             self.add(group)
         return group
 
-    def add(self, group: Group) -> None:
+    def add(self, group: GroupBase) -> None:
         """Add a group of an owned partition."""
         self._add(group, self.partition_for(group.group_id))
 
-    def _add(self, group: Group, partition: int) -> None:
+    def _add(self, group: GroupBase, partition: int) -> None:
         self._groups[group.group_id] = group
         self._partitions[group.group_id] = partition
         group.memory = self.memory
@@ -86,12 +87,12 @@ class GroupRegistry:
         for producer_id in group.offsets.producers:
             self.note_transaction(group, producer_id)
 
-    def note_transaction(self, group: Group, producer_id: int) -> None:
+    def note_transaction(self, group: GroupBase, producer_id: int) -> None:
         """The group has offsets in an open transaction of the producer."""
         by_producer = self._groups_by_producer.setdefault(self._partitions[group.group_id], {})
         by_producer.setdefault(producer_id, set()).add(group.group_id)
 
-    def remove(self, group: Group) -> None:
+    def remove(self, group: GroupBase) -> None:
         if self._groups.pop(group.group_id, None) is not None:
             partition = self._partitions.pop(group.group_id)
             del self._groups_by_partition[partition][group.group_id]
@@ -100,7 +101,7 @@ class GroupRegistry:
     def __len__(self) -> int:
         return len(self._groups)
 
-    def groups(self) -> Iterable[Group]:
+    def groups(self) -> Iterable[GroupBase]:
         """A snapshot of all groups, which may be removed while it is iterated."""
         return list(self._groups.values())
 
@@ -127,7 +128,7 @@ class GroupRegistry:
                 _clear_histories(group)
         return True
 
-    def _release_memory(self, group: Group) -> None:
+    def _release_memory(self, group: GroupBase) -> None:
         group.memory = None
         self.memory.used_bytes -= group.size_bytes
         _clear_histories(group)
@@ -136,7 +137,7 @@ class GroupRegistry:
 
     # -- partitions
 
-    def finish_loading(self, partition: int, groups: Iterable[Group]) -> list[Group]:
+    def finish_loading(self, partition: int, groups: Iterable[GroupBase]) -> list[GroupBase]:
         """The partition is owned now, with these groups. Returns the groups that were added.
 
         When the topic got more partitions, two of them may have records of one group. As in Kafka, the group that was
@@ -148,7 +149,7 @@ class GroupRegistry:
         self.ownership.finish_loading(partition)
         return added
 
-    def remove_partition(self, partition: int) -> list[Group]:
+    def remove_partition(self, partition: int) -> list[GroupBase]:
         """Remove the groups of a partition that this broker does not coordinate any more, and return them."""
         groups = list(self._groups_by_partition.pop(partition, {}).values())
         for group in groups:
@@ -179,7 +180,7 @@ class GroupRegistry:
                 self.note_transaction(group, end.producer_id)
 
 
-def _clear_histories(group: Group) -> None:
+def _clear_histories(group: GroupBase) -> None:
     group.timeline.clear()
     if group.offsets.histories is not None:
         group.offsets.histories.clear()

@@ -1,17 +1,24 @@
-"""Rebuilds groups and offsets from the records of one ``__consumer_offsets`` partition."""
+"""Rebuilds groups and offsets from the records of one ``__consumer_offsets`` partition.
+
+**How.** The version of a key is the type of its record. A table leads from it to the part that knows this type.
+"""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from ....base.topic_partition import TopicPartition
+from ....base.quiet_lines import QUIET
 from ....protocol.codec import DecodeError
 from ....protocol.records.batch import RecordBatch
 from ....protocol.records.control import read_marker
 from ....protocol.records.record import read_records
 from ....protocol.records.walk import Record
+from .base import GroupBase
+from .classic_replay import ClassicReplay
 from .group import Group
-from .offsets import CommitRecord, is_older
-from .records import GroupKey, OffsetKey, decode_group, decode_key, decode_offset
+from .offset_replay import OffsetReplay
+from .record_keys import GROUP_KEY_VERSION, OFFSET_KEY_VERSIONS
+from .replay_part import ReplayedBatch, ReplayPart
+from .versioned import split_version
 
 __all__ = ["Replay"]
 
@@ -22,17 +29,18 @@ class Replay:
     """Implements `Replaying`, whose docstrings are not repeated.
 
     ``now_ms``: the state timestamp of groups without a record of their own.
-
-    Offsets of a transaction (KIP-98) take effect at its commit marker, unless a later record committed the same offset.
-    Offsets of an open transaction stay pending, so that its end can be applied after loading.
     """
 
     def __init__(self, partition: int, now_ms: int) -> None:
         self._partition = partition
         self._now_ms = now_ms
-        self._groups: dict[str, Group] = {}
-        self._offsets: dict[str, dict[TopicPartition, CommitRecord]] = {}
-        self._pending: dict[int, dict[OffsetKey, CommitRecord]] = {}
+        self._offsets = OffsetReplay()
+        self._parts: Mapping[int, ReplayPart] = {
+            **dict.fromkeys(OFFSET_KEY_VERSIONS, self._offsets),
+            GROUP_KEY_VERSION: ClassicReplay(),
+        }
+        self._unknown: dict[int, int] = {}
+        """How many records were left out, by the version of their key."""
         self.record_count = 0
 
     def add(self, batch: RecordBatch) -> None:
@@ -43,16 +51,17 @@ class Replay:
     def steps(self, batch: RecordBatch) -> Iterator[None]:
         self.record_count += batch.record_count
         if batch.is_control:
-            self._end_transaction(batch)
+            marker = read_marker(batch)
+            if marker is not None:
+                self._offsets.end_transaction(batch.producer_id, is_commit=marker.is_commit)
             yield
             return
-        producer_id = batch.producer_id if batch.is_transactional else None
-        appended_at: int | None = None
+        replayed: ReplayedBatch | None = None
         for record in read_records(batch):
-            if appended_at is None:
-                appended_at = record.offset
+            if replayed is None:
+                replayed = ReplayedBatch(batch.producer_id if batch.is_transactional else None, record.offset)
             try:
-                self._apply(record, producer_id, appended_at)
+                self._apply(record, replayed)
             except DecodeError as error:
                 # One bad record must not make the partition unavailable. The record it would replace stays.
                 logger.error(
@@ -60,73 +69,33 @@ class Replay:
                 )
             yield
 
-    def entries(self) -> Iterator[Group]:
+    def entries(self) -> Iterator[GroupBase]:
         """Every group with members, offsets or offsets in an open transaction."""
-        pending: dict[str, dict[int, dict[TopicPartition, CommitRecord]]] = {}
-        for producer_id, commits in self._pending.items():
-            for key, record in commits.items():
-                pending.setdefault(key.group_id, {}).setdefault(producer_id, {})[key.partition] = record
-        for group_id in dict.fromkeys((*self._groups, *self._offsets, *pending)):
+        self._tell_unknown()
+        offsets = self._offsets.result()
+        groups = {group_id: group for part in self._parts.values() for group_id, group in part.groups.items()}
+        for group_id in dict.fromkeys((*groups, *offsets.group_ids)):
             # A group without a record of its own only committed offsets.
-            group = self._groups.get(group_id) or Group(group_id, self._now_ms)
-            for partition, record in self._offsets.get(group_id, {}).items():
-                group.offsets.load(partition, record)
-            for producer_id, own in pending.get(group_id, {}).items():
-                group.offsets.load_pending(producer_id, own)
+            group = groups.get(group_id) or Group(group_id, self._now_ms)
+            offsets.load(group)
             yield group
 
-    def _apply(self, record: Record, producer_id: int | None, appended_at: int) -> None:
+    def _apply(self, record: Record, batch: ReplayedBatch) -> None:
         if record.key is None:
             raise DecodeError("a record without a key")
-        match decode_key(record.key):
-            case OffsetKey() as key:
-                self._apply_offset(key, record.value, producer_id, appended_at)
-            case GroupKey(group_id):
-                self._apply_group(group_id, record.value)
-            case unknown:
-                # Groups of newer protocols (KIP-848, KIP-932), written by another coordinator.
-                logger.warning(
-                    "__consumer_offsets-%d: key version %d ignored at offset %d",
-                    self._partition,
-                    unknown.version,
-                    record.offset,
-                )
-
-    def _apply_offset(self, key: OffsetKey, value: bytes | None, producer_id: int | None, appended_at: int) -> None:
-        record = None if value is None else CommitRecord(appended_at, decode_offset(value))
-        if record is None:
-            self._delete(key)
-        elif producer_id is None:
-            self._keep(key, record)
+        version, key = split_version(record.key)
+        part = self._parts.get(version)
+        if part is None:  # of a newer group protocol, written by another coordinator
+            self._unknown[version] = self._unknown.get(version, 0) + 1
         else:
-            self._pending.setdefault(producer_id, {})[key] = record
+            part.apply(version, key, record.value, batch)
 
-    def _apply_group(self, group_id: str, value: bytes | None) -> None:
-        if value is None:
-            self._groups.pop(group_id, None)
-        else:
-            self._groups[group_id] = decode_group(group_id, value)
-
-    def _end_transaction(self, batch: RecordBatch) -> None:
-        marker = read_marker(batch)
-        if marker is None:
-            return
-        pending = self._pending.pop(batch.producer_id, {})
-        if not marker.is_commit:
-            return
-        for key, record in pending.items():
-            current = self._offsets.get(key.group_id, {}).get(key.partition)
-            if current is None or is_older(current, record):
-                self._keep(key, record)
-
-    def _keep(self, key: OffsetKey, record: CommitRecord) -> None:
-        self._offsets.setdefault(key.group_id, {})[key.partition] = record
-
-    def _delete(self, key: OffsetKey) -> None:
-        """A tombstone removes the offset, in open transactions too."""
-        own = self._offsets.get(key.group_id, {})
-        own.pop(key.partition, None)
-        if not own:
-            self._offsets.pop(key.group_id, None)
-        for pending in self._pending.values():
-            pending.pop(key, None)
+    def _tell_unknown(self) -> None:
+        if self._unknown:
+            logger.warning(
+                "__consumer_offsets-%d: %d records of key versions %s ignored",
+                self._partition,
+                sum(self._unknown.values()),
+                ", ".join(map(str, sorted(self._unknown))),
+                extra=QUIET,
+            )

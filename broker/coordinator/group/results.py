@@ -6,6 +6,8 @@ from typing import NamedTuple
 from ....protocol.errors import ErrorCode
 
 __all__ = [
+    "NO_GENERATION",
+    "UNKNOWN_MEMBER_ID",
     "GroupListing",
     "GroupSummary",
     "JoinResult",
@@ -19,6 +21,8 @@ __all__ = [
 ]
 
 NO_GENERATION = -1
+UNKNOWN_MEMBER_ID = ""
+"""The member id of a client that has no id yet."""
 
 
 class JoinedMember(NamedTuple):

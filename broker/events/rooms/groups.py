@@ -113,9 +113,9 @@ GROUPS = (
         "group.record-of-future-version",
         "WARNING",
         "broker/coordinator/group/replay.py",
-        "__consumer_offsets-%d: key version %d ignored at offset %d",
-        "partition version offset",
-        "A record in __consumer_offsets has a version that this broker does not know. It is left out.",
+        "__consumer_offsets-%d: %d records of key versions %s ignored",
+        "partition records versions",
+        "Records in __consumer_offsets have a type that this broker does not know. They are left out.",
         "This is expected after a downgrade. Otherwise find the broker that wrote it.",
     ),
     event(
@@ -156,7 +156,7 @@ GROUPS = (
     event(
         "group.tombstones-not-written",
         "WARNING",
-        "broker/coordinator/group/group_log.py",
+        "broker/coordinator/group/offset_log.py",
         "group %s: tombstones not written: %s",
         "group error",
         "A group was removed in memory, but its end is not in __consumer_offsets yet, so a restart may bring it back.",

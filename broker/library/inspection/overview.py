@@ -5,11 +5,12 @@ Names come from clients, so control characters are escaped; each list and each l
 
 import time
 from collections.abc import Iterator
+from itertools import islice
 
 from ....base.printable import printable
 from ....base.topic_partition import TopicPartition
 from ...apis.broker_parts import BrokerParts
-from ...coordinator.group.group import Group
+from ...coordinator.group.base import GroupBase
 from ...coordinator.group.timeline import GroupEvent
 
 __all__ = ["clock_text", "events_text", "group_lines", "lag_of_group", "line", "topic_lines"]
@@ -56,9 +57,9 @@ def group_lines(parts: BrokerParts) -> list[str]:
     return _bounded(text for group in groups for text in _lines_of_group(parts, group))
 
 
-def _lines_of_group(parts: BrokerParts, group: Group) -> Iterator[str]:
-    members = ", ".join(each.client_id for each in list(group.members.values())[:_MOST_EVENTS])
-    yield f"{group.group_id}: {group.state.value}, generation {group.generation_id}, {len(group.members)} members"
+def _lines_of_group(parts: BrokerParts, group: GroupBase) -> Iterator[str]:
+    members = ", ".join(islice(group.client_ids(), _MOST_EVENTS))
+    yield f"{group.group_id}: {group.state_name}, generation {group.generation_id}, {group.member_count} members"
     if members:
         yield f"    members: {members}"
     for at, record in sorted(group.offsets.committed.items())[:_MOST_LINES]:
@@ -96,7 +97,7 @@ def lag_of_group(parts: BrokerParts, group_id: str, topic: str | None) -> int:
     return sum(known)
 
 
-def events_text(group: Group) -> str:
+def events_text(group: GroupBase) -> str:
     """Return the last events of a group in one line."""
     return line("; ".join(_event_text(event) for event in group.timeline.events()[-_MOST_EVENTS:]) or "none")
 

@@ -3,14 +3,16 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 
 from ....base.kafka_names import CONSUMER_OFFSETS_TOPIC
 from ....base.printable import printable
 from ....base.topic_partition import TopicPartition
 from ...apis.broker_parts import BrokerParts
+from ...coordinator.group.base import GroupBase
 from ...coordinator.group.group import Group
 from ...coordinator.group.states import GroupState
-from ...v1.group_detail import assignment_of
+from ...v1.classic_members import assignment_of
 from .high_watermarks import HighWatermarks
 from .overview import events_text
 from .stored_record import StoredRecord
@@ -57,22 +59,23 @@ async def wait_assigned(parts: BrokerParts, group_id: str, members: int, limit_s
     Consumers that do not know a new topic yet first share nothing, and join again.
     """
 
-    def is_assigned(group: Group) -> bool:
-        is_stable = group.state is GroupState.STABLE and len(group.members) >= members
+    def is_assigned(group: GroupBase) -> bool:
+        is_stable = group.state_name == GroupState.STABLE.value and group.member_count >= members
         return is_stable and (not group.is_consumer_group or _has_partitions(group))
 
     what = f"group {group_id!r} has not assigned partitions to {members} members within {limit_s:g} s"
     await _wait_group(parts, group_id, is_assigned, what, limit_s)
 
 
-def _has_partitions(group: Group) -> bool:
-    return any(part.partitions for member in group.members.values() for part in assignment_of(member.assignment) or ())
+def _has_partitions(group: GroupBase) -> bool:
+    members = group.members.values() if isinstance(group, Group) else ()
+    return any(part.partitions for member in members for part in assignment_of(member.assignment) or ())
 
 
 async def wait_committed(parts: BrokerParts, group_id: str, at: TopicPartition, offset: int, limit_s: float) -> None:
     """Wait until the group has committed this offset of a partition, or a later one. Raises TimeoutError."""
 
-    def is_committed(group: Group) -> bool:
+    def is_committed(group: GroupBase) -> bool:
         committed = group.offsets.committed.get(at)
         return committed is not None and committed.value.offset >= offset
 
@@ -81,7 +84,7 @@ async def wait_committed(parts: BrokerParts, group_id: str, at: TopicPartition, 
 
 
 async def _wait_group(
-    parts: BrokerParts, group_id: str, condition: Callable[[Group], bool], what: str, limit_s: float
+    parts: BrokerParts, group_id: str, condition: Callable[[GroupBase], bool], what: str, limit_s: float
 ) -> None:
     registry = parts.coordinators.groups.registry
     try:
@@ -116,9 +119,9 @@ def _group_text(parts: BrokerParts, group_id: str) -> str:
     if group is None:
         known = [printable(each.group_id) for each in registry.groups()]
         return f"there is no such group; groups: {', '.join(sorted(known)[:_MOST_NAMED]) or 'none'}"
-    members = ", ".join([printable(each.client_id) for each in group.members.values()][:_MOST_NAMED])
+    members = ", ".join(map(printable, islice(group.client_ids(), _MOST_NAMED)))
     offsets = [f"{at} {record.value.offset}" for at, record in sorted(group.offsets.committed.items())]
     return (
-        f"it is {group.state.value} with {len(group.members)} members ({members or 'none'}), "
+        f"it is {group.state_name} with {group.member_count} members ({members or 'none'}), "
         f"committed offsets: {', '.join(offsets[:_MOST_NAMED]) or 'none'}; last events: {events_text(group)}"
     )

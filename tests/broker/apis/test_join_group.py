@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from pybroker.broker.apis.groups.join_group import JoinGroup
+from pybroker.broker.coordinator.group.group import Group
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -38,7 +39,7 @@ async def test_every_version_joins_a_group(version: int) -> None:
     assert response.members[0].metadata == b"\x01"
     assert response.protocol_type == ("consumer" if version >= 7 else None)
     group = coordinator.registry.get("g")
-    assert group is not None
+    assert isinstance(group, Group)
     (member,) = group.members.values()
     assert member.rebalance_timeout_ms == (60_000 if version >= 1 else 10_000)
     assert (member.client_id, member.client_host) == ("c", "/10.0.0.7")
@@ -94,7 +95,7 @@ async def test_a_closed_connection_frees_its_request_but_the_group_keeps_waiting
     surroundings.abandon()
     assert waiting.cancelled()
     group = coordinator.registry.get("g")
-    assert group is not None
+    assert isinstance(group, Group)
     assert (len(group.members), group.awaiting_join_count) == (2, 1)
     again = await call(handler, 3, join(3, first.member_id))
     assert (again.error_code, again.generation_id, len(again.members)) == (0, 2, 2)

@@ -14,7 +14,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 from pybroker import Broker
 from pybroker.base.topic_partition import TopicPartition as At
-from pybroker.broker.coordinator.group.commits import CommitRequest
+from pybroker.broker.coordinator.group.commit_request import CommitRequest
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata as Committed
 from pybroker.broker.library.broker import BlockingBroker
 from pybroker.broker.library.inspection.stored_record import StoredRecord

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from pybroker.broker.coordinator.group.group import Group
+from pybroker.broker.coordinator.group.base import GroupBase
 from pybroker.broker.v1 import lag_histories
 from pybroker.broker.v1.lag_histories import POINTS, STEP_S, LagHistories
 from support.in_process.lag_world import P0, LagWorld
@@ -22,7 +22,7 @@ class Sampled:
         self.world.time.advance(steps * STEP_S * 1000)
         await self.histories.sample()
 
-    def group(self, name: str) -> Group:
+    def group(self, name: str) -> GroupBase:
         found = self.registry.get(name)
         assert found is not None
         return found

@@ -7,8 +7,9 @@ from confluent_kafka import Consumer, TopicPartition
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as KafkaPythonPartition
 from pybroker.base.topic_partition import TopicPartition as StoredPartition
-from pybroker.broker.coordinator.group.records import GroupKey, OffsetKey
+from pybroker.broker.coordinator.group.record_keys import OffsetKey
 from support.clients.topics import admin_client, create_topic
+from support.logs.offset_keys import GroupKey
 from support.logs.offsets_files import OffsetsFiles
 from support.processes.broker_process import BrokerProcess
 from support.processes.started_broker import StartBroker

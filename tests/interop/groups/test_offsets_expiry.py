@@ -8,12 +8,14 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from interop.side_by_side.requests import commit, offsets
 from pybroker.base.topic_partition import TopicPartition as StoredPartition
-from pybroker.broker.coordinator.group.records import GroupKey, OffsetKey, decode_group, encode_group, encode_group_key
+from pybroker.broker.coordinator.group.record_keys import OffsetKey, encode_group_key
+from pybroker.broker.coordinator.group.records import decode_group, encode_group
 from pybroker.protocol.codec import Message
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from support.clients.kafka_tools import run_tool
 from support.clients.topics import create_topic
 from support.clients.wire_client import WireClient
+from support.logs.offset_keys import GroupKey
 from support.logs.offsets_files import OffsetsFiles
 from support.processes.broker_process import BrokerProcess
 from support.processes.started_broker import Broker, StartBroker

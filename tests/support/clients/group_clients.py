@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from itertools import count
 
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.coordinator.group.commits import CommitRequest
+from pybroker.broker.coordinator.group.commit_request import CommitRequest
 from pybroker.broker.coordinator.group.group import Group
 from pybroker.broker.coordinator.group.group_parts import GroupParts
 from pybroker.broker.coordinator.group.joining import JoinRequest
@@ -102,8 +102,14 @@ class GroupWorld:
             self.parts.registry.finish_loading(partition, [])
 
     def group(self, group_id: str = "g") -> Group:
-        group = self.parts.registry.get(group_id)
+        group = self.find(group_id)
         assert group is not None
+        return group
+
+    def find(self, group_id: str = "g") -> Group | None:
+        """Returns the classic group, if it exists."""
+        group = self.parts.registry.get(group_id)
+        assert group is None or isinstance(group, Group)
         return group
 
     def join(

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from pybroker.broker.coordinator.group.offset_batch import build_records
-from pybroker.broker.coordinator.group.records import GroupKey, OffsetKey, UnknownKey, decode_key
+from pybroker.broker.coordinator.group.record_keys import OffsetKey
 from pybroker.protocol.records.batch import RecordBatch, iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import Record, read_records
+from support.logs.offset_keys import GroupKey, UnknownKey, decode_key
 from support.record_bytes import set_base_offset
 
 __all__ = ["OffsetsFiles"]

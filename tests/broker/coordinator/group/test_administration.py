@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.coordinator.group.records import GroupKey, OffsetKey, decode_key
+from pybroker.broker.coordinator.group.record_keys import OffsetKey
 from pybroker.broker.coordinator.group.results import LeavingMember
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.broker.coordinator.internal_log import AppendDone, InternalAppend
 from pybroker.protocol.errors import ErrorCode
 from support.clients.group_clients import GroupWorld, protocols, subscription
+from support.logs.offset_keys import GroupKey, decode_key
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 ORDERS = TopicPartition("orders", 0)

@@ -3,7 +3,8 @@
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata, value_bytes
-from pybroker.broker.coordinator.group.records import OffsetKey, decode_key, decode_offset
+from pybroker.broker.coordinator.group.record_keys import OffsetKey
+from pybroker.broker.coordinator.group.records import decode_offset
 from pybroker.broker.coordinator.group.results import LeavingMember
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.states import GroupState
@@ -22,6 +23,7 @@ from pybroker.protocol.errors import (
 )
 from pybroker.protocol.records.batch import iter_batches
 from support.clients.group_clients import SESSION_MS, GroupWorld
+from support.logs.offset_keys import decode_key
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

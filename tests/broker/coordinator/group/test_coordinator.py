@@ -6,8 +6,9 @@ from itertools import count
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator import leadership_moves
-from pybroker.broker.coordinator.group.commits import CommitRequest
+from pybroker.broker.coordinator.group.commit_request import CommitRequest
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
+from pybroker.broker.coordinator.group.group import Group
 from pybroker.broker.coordinator.group.joining import JoinRequest
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
 from pybroker.broker.coordinator.group.results import SyncResult
@@ -88,7 +89,7 @@ async def test_a_restarted_broker_loads_groups_members_and_offsets() -> None:
     assert after.committed() == (ErrorCode.NONE, 5)
     assert after.coordinator.membership.heartbeat("g", member_id, None, 1) is ErrorCode.NONE
     group = after.coordinator.registry.get("g")
-    assert group is not None
+    assert isinstance(group, Group)
     assert (group.state, group.generation_id, group.subscribed_topics) == (GroupState.STABLE, 1, frozenset({"orders"}))
     call = SyncCall()
     after.coordinator.membership.sync(SyncRequest("g", 1, member_id), call)

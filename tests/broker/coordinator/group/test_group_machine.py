@@ -101,7 +101,7 @@ class GroupMachine(RuleBasedStateMachine):
     @rule(preference=st.sampled_from(PREFERENCES))
     def those_who_know_each_other_rebalance(self, preference: tuple[str, ...]) -> None:
         """A complete rebalance of live consumers, which single random steps rarely reach."""
-        group = self.world.parts.registry.get("g")
+        group = self.world.find()
         for number, client in enumerate(self.clients):
             if group is not None and client.member_id in group.members:
                 self.join(number, preference)
@@ -134,7 +134,7 @@ class GroupMachine(RuleBasedStateMachine):
         call = self.world.commit(
             {T0: self.world.time.now_ms()}, client.member_id, generation_id, instance_id=client.instance_id
         )
-        group = self.world.parts.registry.get("g")
+        group = self.world.find()
         is_fenced = client.is_of_former_life or generation_id != self.newest_generation
         if group is None or is_fenced or group.state is GroupState.COMPLETING_REBALANCE:
             assert call.error is not ErrorCode.NONE
@@ -184,7 +184,7 @@ class GroupMachine(RuleBasedStateMachine):
     @rule()
     def offsets_expire(self) -> None:
         self.world.parts.administration.expire()
-        if self.world.parts.registry.get("g") is None:
+        if self.world.find() is None:
             self.begin_life()
 
     # -- replies to clients
@@ -238,7 +238,7 @@ class GroupMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_books_are_right(self) -> None:
-        group = self.world.parts.registry.get("g")
+        group = self.world.find()
         if group is None:
             return
         members = group.members
@@ -255,7 +255,7 @@ class GroupMachine(RuleBasedStateMachine):
 
     @invariant()
     def states_fit_their_members_and_timers(self) -> None:
-        group = self.world.parts.registry.get("g")
+        group = self.world.find()
         if group is None:
             return
         match group.state:
@@ -279,13 +279,13 @@ class GroupMachine(RuleBasedStateMachine):
 
     @invariant()
     def nobody_stays_for_ever(self) -> None:
-        group = self.world.parts.registry.get("g")
+        group = self.world.find()
         for member in group.members.values() if group else ():
             assert member.session_timer is not None or member.is_excused_from_heartbeats
 
     @invariant()
     def the_group_is_no_larger_than_allowed(self) -> None:
-        group = self.world.parts.registry.get("g")
+        group = self.world.find()
         if group is not None and group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
             static_count = len(group.static_members)
             assert len(group.members) <= max(self.max_size, static_count)
@@ -294,7 +294,7 @@ class GroupMachine(RuleBasedStateMachine):
     def what_the_log_says_is_what_we_know(self) -> None:
         if self.world.topic.held_count:
             return
-        group = self.world.parts.registry.get("g")
+        group = self.world.find()
         loaded = self.loaded()
         if group is None:
             assert loaded is None or not loaded.members or self.has_log_failed
@@ -314,7 +314,9 @@ class GroupMachine(RuleBasedStateMachine):
             for buffer in partition:
                 for batch in iter_batches(buffer):
                     replay.add(batch)
-        return next((group for group in replay.entries() if group.group_id == "g"), None)
+        found = next((group for group in replay.entries() if group.group_id == "g"), None)
+        assert found is None or isinstance(found, Group)
+        return found
 
     def teardown(self) -> None:
         """With a working log and no new requests, all are answered and the group ends empty, without timers."""
@@ -327,7 +329,7 @@ class GroupMachine(RuleBasedStateMachine):
             assert client.join_call is None
             assert client.sync_call is None
         assert self.world.time.armed_count == 0
-        group = self.world.parts.registry.get("g")
+        group = self.world.find()
         assert group is None or group.state is GroupState.EMPTY
 
 

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.coordinator.group.commits import CommitRequest
+from pybroker.broker.coordinator.group.commit_request import CommitRequest
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.joining import JoinRequest
 from pybroker.broker.coordinator.group.offset_batch import TransactionalProducer, build_records
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
-from pybroker.broker.coordinator.group.records import encode_offset, encode_offset_key
+from pybroker.broker.coordinator.group.record_keys import encode_offset_key
+from pybroker.broker.coordinator.group.records import encode_offset
 from pybroker.broker.coordinator.group.syncing import SyncRequest
 from pybroker.broker.coordinator.transaction_end import TransactionEnd
 from pybroker.protocol.errors import ErrorCode, KafkaStorageError

@@ -11,23 +11,14 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.group.group import Group
 from pybroker.broker.coordinator.group.member import Member, MemberProtocol
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
-from pybroker.broker.coordinator.group.records import (
-    GroupKey,
-    OffsetKey,
-    UnknownKey,
-    decode_group,
-    decode_key,
-    decode_offset,
-    encode_group,
-    encode_group_key,
-    encode_offset,
-    encode_offset_key,
-)
+from pybroker.broker.coordinator.group.record_keys import OffsetKey, encode_group_key, encode_offset_key
+from pybroker.broker.coordinator.group.records import decode_group, decode_offset, encode_group, encode_offset
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.protocol.codec import DecodeError
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.record import Record, read_records
 from support.golden import read_lines
+from support.logs.offset_keys import GroupKey, UnknownKey, decode_key
 
 REFERENCE = Path(__file__).parents[3] / "reference"
 INT64 = st.integers(-(2**63), 2**63 - 1)

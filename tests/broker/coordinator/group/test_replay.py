@@ -12,7 +12,8 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.group.group import Group
 from pybroker.broker.coordinator.group.offset_batch import TransactionalProducer, build_records
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
-from pybroker.broker.coordinator.group.records import encode_group_key, encode_offset, encode_offset_key
+from pybroker.broker.coordinator.group.record_keys import encode_group_key, encode_offset_key
+from pybroker.broker.coordinator.group.records import encode_offset
 from pybroker.broker.coordinator.group.replay import Replay
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.broker.coordinator.transaction_end import TransactionEnd
@@ -31,7 +32,7 @@ def replayed(topic: OffsetsTopic) -> dict[str, Group]:
     for buffer in topic.batches[0]:
         for batch in iter_batches(buffer):
             replay.add(batch)
-    return {group.group_id: group for group in replay.entries()}
+    return {group.group_id: group for group in replay.entries() if isinstance(group, Group)}
 
 
 def put(topic: OffsetsTopic, offset: int, partition: TopicPartition = P0, producer_id: int | None = None) -> int:
@@ -80,7 +81,7 @@ def test_the_log_of_a_real_broker_gives_the_state_in_its_dump(partition: int) ->
     for path in sorted((LOG_DIRECTORY / f"data/__consumer_offsets-{partition}").glob("*.log")):
         for batch in iter_batches(path.read_bytes()):
             replay.add(batch)
-    groups = {group.group_id: group for group in replay.entries()}
+    groups = {group.group_id: group for group in replay.entries() if isinstance(group, Group)}
     expected_groups, expected_offsets = dumped_state(partition)
     assert expected_groups
 
@@ -221,12 +222,13 @@ def test_unknown_and_broken_records_are_skipped_and_the_others_replayed(caplog: 
     put(topic, 1)
     broken = (encode_offset_key("g", P0), b"\x00\x03\x00")
     share_group = (b"\x00\x0b\x00\x01s", b"\x00\x00")
-    topic.write(0, build_records([broken, share_group], 1, Codec.NONE))
+    streams_group = (b"\x00\x11\x00\x01s", b"\x00\x00")
+    topic.write(0, build_records([broken, share_group, streams_group, share_group], 1, Codec.NONE))
     put(topic, 2, P1)
 
     assert committed(replayed(topic)["g"]) == {P0: 1, P1: 2}
     assert "record at offset 1 skipped" in caplog.text
-    assert "key version 11 ignored at offset 2" in caplog.text
+    assert "3 records of key versions 11, 17 ignored" in caplog.text
 
 
 @settings(max_examples=500)

@@ -156,7 +156,7 @@ def test_a_dead_group_answers_parked_requests_and_leaves_no_timer() -> None:
     parked = world.join(leader)
     group = world.group()
 
-    world.parts.rebalances.mark_dead(group)
+    group.bury(world.time.now_ms())
 
     assert parked.result.error is ErrorCode.NOT_COORDINATOR
     assert world.time.armed_count == 0

@@ -1,7 +1,7 @@
 """SyncGroup: the leader's assignment is stored, then each member gets its own part."""
 
 import pytest
-from pybroker.broker.coordinator.group.records import GroupKey, decode_group, decode_key
+from pybroker.broker.coordinator.group.records import decode_group
 from pybroker.broker.coordinator.group.results import LeavingMember
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.protocol.errors import (
@@ -16,6 +16,7 @@ from pybroker.protocol.errors import (
     UnknownTopicOrPartitionError,
 )
 from support.clients.group_clients import REBALANCE_MS, SESSION_MS, TEST_CAUSE, GroupWorld
+from support.logs.offset_keys import GroupKey, decode_key
 
 
 class Pair:

@@ -1,0 +1,21 @@
+"""A request to commit offsets of a group, as the coordinator's rules see it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ....base.topic_partition import TopicPartition
+from .offsets import OffsetAndMetadata
+from .results import NO_GENERATION, UNKNOWN_MEMBER_ID
+
+__all__ = ["CommitRequest"]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRequest:
+    """An OffsetCommit. Generation −1 without a member id: a client that stores offsets but is no group member."""
+
+    group_id: str
+    offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    member_id: str = UNKNOWN_MEMBER_ID
+    group_instance_id: str | None = None
+    generation_id: int = NO_GENERATION

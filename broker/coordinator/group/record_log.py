@@ -1,0 +1,55 @@
+"""Writes batches of a group's records to ``__consumer_offsets``, and maps append errors to codes for clients."""
+
+from collections.abc import Callable, Iterable
+
+from ....protocol.errors import ErrorCode
+from ....protocol.records.compression import Codec
+from ..internal_log import AppendDone, InternalAppend, RecordSink
+from .offset_batch import TransactionalProducer, build_records
+
+__all__ = ["MOVED", "TOO_LARGE", "UNAVAILABLE", "RecordLog"]
+
+UNAVAILABLE = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    }
+)
+"""Errors of an append after which the client tries again: COORDINATOR_NOT_AVAILABLE."""
+MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR})
+"""Errors of an append after which the client looks for the new coordinator: NOT_COORDINATOR."""
+TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE})
+
+
+class RecordLog:
+    """``partition_for``: the partition of a group id. ``now_ms``: the wall clock."""
+
+    def __init__(
+        self,
+        sink: RecordSink,
+        partition_for: Callable[[str], int],
+        now_ms: Callable[[], int],
+        codec: Codec = Codec.NONE,
+    ) -> None:
+        self._sink = sink
+        self._partition_for = partition_for
+        self._now_ms = now_ms
+        self._codec = codec
+
+    def append(
+        self,
+        group_id: str,
+        records: Iterable[tuple[bytes, bytes | None]],
+        done: AppendDone,
+        producer: TransactionalProducer | None = None,
+        *,
+        awaits_replicas: bool = True,
+    ) -> None:
+        """Write keys and values as one batch, in the transaction of ``producer`` when given.
+
+        ``done`` is called with the outcome, maybe before this returns.
+        """
+        batch = build_records(records, self._now_ms(), self._codec, producer)
+        guard = None if producer is None else producer.guard
+        self._sink.append(InternalAppend(self._partition_for(group_id), batch, awaits_replicas, guard), done)
