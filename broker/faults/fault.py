@@ -65,30 +65,43 @@ class Fault(AbstractContextManager["Fault"]):
         return True
 
     def remove(self) -> None:
-        """End the fault. Requests that hang because of it start now."""
-        if not self.is_removed:
+        """End the fault. Requests that wait because of it start now, and `wait_fired` waits no longer."""
+        with self._changed:
+            if self.is_removed:
+                return
             self.is_removed = True
-            self._removed(self)
+            self._changed.notify_all()
+            self._wake()
+        self._removed(self)
 
     def wait_fired(self, count: int = 1, timeout_s: float | None = None) -> None:
-        """Block until the fault has fired ``count`` times. Raises TimeoutError. Not for the broker's own loop."""
+        """Block until the fault has fired ``count`` times. Raises TimeoutError, also when it is removed before. Not for
+        the broker's own loop."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self.fired >= count, timeout_s):
+            if not self._changed.wait_for(lambda: self.fired >= count or self.is_removed, timeout_s):
                 raise TimeoutError(f"{self} has fired {self.fired} times in {timeout_s} s, not {count}")
+            self._check(count)
 
     async def until_fired(self, count: int = 1) -> None:
-        """Wait on the running loop until the fault has fired ``count`` times."""
+        """Wait on the running loop until the fault has fired ``count`` times. Raises TimeoutError when it is removed
+        before."""
         future = asyncio.get_running_loop().create_future()
         with self._changed:
-            if self.fired >= count:
-                return
-            self._waiting.append((count, future))
+            if self.fired < count and not self.is_removed:
+                self._waiting.append((count, future))
+            else:
+                future.set_result(None)
         await future
+        self._check(count)
+
+    def _check(self, count: int) -> None:
+        if self.fired < count:
+            raise TimeoutError(f"{self} was removed after it had fired {self.fired} times, not {count}")
 
     def _wake(self) -> None:
         left = []
         for count, future in self._waiting:
-            if self.fired < count:
+            if self.fired < count and not self.is_removed:
                 left.append((count, future))
             else:
                 future.get_loop().call_soon_threadsafe(set_done, future)

@@ -15,6 +15,7 @@ from ..requests.dispatch import Dispatcher
 from .effects import RefuseConnections
 from .fault import Fault
 from .faulting_dispatcher import FaultingDispatcher
+from .login_faults import LoginWithFaults
 
 __all__ = ["FaultSwitch"]
 
@@ -38,6 +39,7 @@ class FaultSwitch:
         self._faulting: FaultingDispatcher | None = None
         self._lock = threading.Lock()
         self._is_closed = False
+        listeners.gate_around = lambda info, gate: LoginWithFaults(info, gate, lambda: self._faulting)
 
     def changed(self) -> None:
         """The active faults are others now. It may be called on any thread, and acts before it returns."""
@@ -57,7 +59,7 @@ class FaultSwitch:
                 self.listeners.handler = self._plain
 
     def release(self, fault: Fault) -> None:
-        """Start the requests that hang because of a fault that was removed."""
+        """Start the requests that wait because of a fault that was removed."""
         faulting = self._faulting
         if faulting is not None and not self.loop.is_closed():
             self.loop.call_soon_threadsafe(faulting.release, fault)

@@ -7,7 +7,8 @@ when the last fault has ended. A request that no fault may match goes the usual 
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -19,17 +20,18 @@ from ..network.request import CloseConnectionError, ConnectionInfo, LaterReply, 
 from ..requests.context import EncodedResponse, RequestContext
 from ..requests.dispatch import Dispatcher, Route, describe
 from .corruption import with_wrong_checksums
-from .effects import Break, Delay, Fail, Throttle, Way
+from .effects import Break, Delay, Fail, Hang, Throttle, Way
 from .error_answers import merged, metadata_with_errors, session_is_unknown
 from .fault import Fault
 from .plan import Plan, needs_full_fetches, plan_of
 from .request_items import TopicName
 
-__all__ = ["BreakConnection", "FaultingDispatcher"]
+__all__ = ["BreakConnection", "FaultingDispatcher", "settled"]
 
 _FINAL_EPOCH = -1
 _FIRST_WITH_SESSIONS = 7
 _MS_PER_S = 1000
+_LEAST_DELAY_S = 0.001
 
 
 class BreakConnection(Protocol):
@@ -54,18 +56,18 @@ class FaultingDispatcher(Dispatcher):
         self._break_connection = break_connection
         self._idle = idle
         self._turns: WeakKeyDictionary[ConnectionInfo, _Turn] = WeakKeyDictionary()
-        self._hung: dict[Fault, list[asyncio.Future[None]]] = {}
+        self._waiting: dict[Fault, set[asyncio.Future[None]]] = {}
         self.held_count = 0
         """Requests that wait because of a fault, or behind such a request."""
 
     def release(self, fault: Fault) -> None:
-        """The fault has ended: start the requests that hang because of it."""
-        for future in self._hung.pop(fault, ()):
+        """The fault has ended: start the requests that wait because of it."""
+        for future in self._waiting.pop(fault, ()):
             set_done(future)
 
     def release_all(self) -> None:
-        """Start all requests that hang."""
-        for fault in tuple(self._hung):
+        """Start all requests that wait."""
+        for fault in tuple(self._waiting):
             self.release(fault)
 
     def _handle(self, request: Request) -> Reply:
@@ -74,8 +76,31 @@ class FaultingDispatcher(Dispatcher):
             return self._hold(request, turn, None, lambda: self._with_faults(request))
         return self._with_faults(request)
 
+    # -- logins, whose requests the gate of the connection carries out
+
+    def plan_of_login(self, request: Request) -> Plan | None:
+        """What faults do with a request of a login; None: nothing. Raises CloseConnectionError."""
+        faults = self._faults_of(request)
+        route = self._routes.get((request.api_key, request.api_version)) or self._find_route(request)
+        if not faults or route is None:
+            return None
+        return plan_of(faults, route.key, route.version, self._decode(route, request), self._topic_name)
+
+    def failed_login(self, request: Request, plan: Plan) -> list[ReplyPart] | None:
+        """The response with the error of the plan."""
+        return self._finish(self._routes[request.api_key, request.api_version], request, None, plan.failed)
+
+    def without_faults(self, request: Request) -> Reply:
+        """The reply to a request on which the faults have fired already."""
+        return super()._handle(request)
+
+    # -- all other requests
+
+    def _faults_of(self, request: Request) -> list[Fault]:
+        return [each for each in self._faults() if each.target.may_match(request.api_key, request.client_id)]
+
     def _with_faults(self, request: Request) -> Reply:
-        faults = [each for each in self._faults() if each.target.may_match(request.api_key, request.client_id)]
+        faults = self._faults_of(request)
         if not faults:
             return super()._handle(request)
         route = self._routes.get((request.api_key, request.api_version)) or self._find_route(request)
@@ -100,21 +125,12 @@ class FaultingDispatcher(Dispatcher):
         def start() -> Reply:
             return self._serve(request, route, plan)
 
-        match plan.whole:
-            case None:
-                return start()
-            case Throttle(ms):
-                request.throttle(ms)
-                return start()
-            case Break(way, after_bytes):
-                return self._broken(request, way, after_bytes, start)
-            case Delay(ms, jitter_ms):
-                delay_s = (ms + random.uniform(0, jitter_ms)) / _MS_PER_S
-                return self._hold(request, self._turn_of(request), lambda: _after(delay_s), start)
-            case _:
-                assert plan.by is not None
-                fault = plan.by
-                return self._hold(request, self._turn_of(request), lambda: self._until_removed(fault), start)
+        wait = self.wait_of(plan)
+        if wait is not None:
+            return self._hold(request, self._turn_of(request), wait, start)
+        if isinstance(plan.whole, Throttle):
+            request.throttle(plan.whole.ms)
+        return self.broken(request, plan, start)
 
     # -- requests that are carried out
 
@@ -157,17 +173,23 @@ class FaultingDispatcher(Dispatcher):
 
     # -- connections that end
 
-    def _broken(self, request: Request, way: Way, after_bytes: int, start: Callable[[], Reply]) -> Reply:
-        connection, is_reset = request.connection, way is Way.RESET
+    def broken(self, request: Request, plan: Plan, start: Callable[[], Reply]) -> Reply:
+        """The reply of ``start``, or the end of the connection, if the plan says so."""
+        if not isinstance(plan.whole, Break):
+            return start()
+        way = plan.whole.way
+        is_reset = way is Way.RESET
+        reply = None if is_reset or way is Way.BEFORE else start()
+        return self.ended_with(request, reply, plan.whole.after_bytes, is_reset=is_reset)
+
+    def ended_with(self, request: Request, reply: Reply, after_bytes: int, *, is_reset: bool = False) -> Reply:
+        """The reply, of which so many bytes are sent before the connection ends."""
 
         def cut(parts: list[ReplyPart] | None) -> list[ReplyPart]:
             ending: list[ReplyPart] = [b""] if parts is None else parts
-            self._break_connection(connection, ending, after_bytes, is_reset=is_reset)
+            self._break_connection(request.connection, ending, after_bytes, is_reset=is_reset)
             return ending
 
-        if way in (Way.BEFORE, Way.RESET):
-            return cut(None)
-        reply = start()
         if reply is None or isinstance(reply, list):
             return cut(reply)
         if isinstance(reply, LaterReply):
@@ -176,6 +198,31 @@ class FaultingDispatcher(Dispatcher):
         return _then(reply, cut)
 
     # -- requests that wait
+
+    def wait_of(self, plan: Plan) -> "Callable[[], asyncio.Future[None]] | None":
+        """Begins the wait before the request may start, which the end of its fault ends too; None: it need not wait."""
+        fault = plan.by
+        if fault is None:
+            return None
+        match plan.whole:
+            case Delay(ms, jitter_ms):
+                delay_s = (ms + random.uniform(0, jitter_ms)) / _MS_PER_S
+                return lambda: self._until_removed(fault, max(delay_s, _LEAST_DELAY_S))
+            case Hang():
+                return lambda: self._until_removed(fault)
+            case _:
+                return None
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Counts a request that waits."""
+        self.held_count += 1
+        try:
+            yield
+        finally:
+            self.held_count -= 1
+            if not self.held_count:
+                self._idle()
 
     def _turn_of(self, request: Request) -> "_Turn":
         return self._turns.setdefault(request.connection, _Turn())
@@ -192,24 +239,28 @@ class FaultingDispatcher(Dispatcher):
         return self._held(turn, held)
 
     async def _held(self, turn: "_Turn", held: "_HeldRequest") -> list[ReplyPart] | None:
-        self.held_count += 1
-        turn.held_count += 1
-        try:
-            async with turn.lock:
-                reply = await held.started()
-        finally:
-            self.held_count -= 1
-            turn.held_count -= 1
-            if not self.held_count:
-                self._idle()
+        with self.holding():
+            turn.held_count += 1
+            try:
+                async with turn.lock:
+                    reply = await held.started()
+            finally:
+                turn.held_count -= 1
         return await settled(reply)
 
-    def _until_removed(self, fault: Fault) -> "asyncio.Future[None]":
-        future = asyncio.get_running_loop().create_future()
+    def _until_removed(self, fault: Fault, most_s: float | None = None) -> "asyncio.Future[None]":
+        """Done when the fault is removed, or after ``most_s``."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
         if fault.is_removed:
             future.set_result(None)
-        else:
-            self._hung.setdefault(fault, []).append(future)
+            return future
+        waiting = self._waiting.setdefault(fault, set())
+        waiting.add(future)
+        future.add_done_callback(waiting.discard)
+        if most_s is not None:
+            timer = loop.call_later(most_s, set_done, future)
+            future.add_done_callback(lambda _: timer.cancel())
         return future
 
 
@@ -249,13 +300,6 @@ class _HeldRequest:
             set_done(self._waiting)
         if self._request.abandon is not None:  # set by the handler, when the request has started
             self._request.abandon()
-
-
-def _after(delay_s: float) -> "asyncio.Future[None]":
-    loop = asyncio.get_running_loop()
-    future = loop.create_future()
-    loop.call_later(max(delay_s, 0.001), set_done, future)
-    return future
 
 
 async def settled(reply: Reply) -> list[ReplyPart] | None:

@@ -59,8 +59,8 @@ class Faults:
         return self._set(target, Fail(found), where)
 
     def delay(self, api: str, ms: int, jitter_ms: int = 0, **where: Unpack[Where]) -> Fault:
-        """Matching requests start after ``ms``, and at random up to ``jitter_ms`` later. Later requests of the
-        connection wait behind them."""
+        """Matching requests start after ``ms``, and at random up to ``jitter_ms`` later, or when the fault is removed.
+        Later requests of the connection wait behind them."""
         effect = Delay(_up_to(ms, "ms", MAX_MS), _up_to(jitter_ms, "jitter_ms", MAX_MS))
         return self._set(Target.of(api, where), effect, where)
 

@@ -34,5 +34,8 @@ class FrameGate(Protocol):
         While there is a limit, frames are taken one at a time, so that the end of the login changes it for the next.
         """
 
+    def expects(self, frame: bytearray) -> bool:
+        """Whether the frame is a request of a login that the client may send now."""
+
     def take(self, frame: bytearray, received_ms: int) -> GateReply | None:
         """None: the frame is a request that may start. Raises CloseConnectionError."""

@@ -89,6 +89,8 @@ class Listeners:
         self._creation_rates: ConnectionRates | None = None
         self._held: HeldConnections[Connection] = HeldConnections(settings.backlog)
         self._held_timer: asyncio.TimerHandle | None = None
+        self.gate_around: Callable[[ConnectionInfo, FrameGate], FrameGate] = lambda _info, gate: gate
+        """Returns the gate of a new connection whose client must log in, from the gate that its listener has."""
         self._turns_away: Callable[[Connection], bool] | None = None
         self._rate_timer: asyncio.TimerHandle | None = None
         self._all_gone: asyncio.Future[None] | None = None
@@ -410,7 +412,7 @@ class _Origin:
 
     def frame_gate(self, info: ConnectionInfo) -> FrameGate | None:
         new_gate = self._endpoint.security.new_gate
-        return None if new_gate is None else new_gate(info)
+        return None if new_gate is None else self._listeners.gate_around(info, new_gate(info))
 
     def connected(self, connection: Connection, transport: Transport) -> ConnectionInfo:
         return self._listeners.connected(connection, transport, self._endpoint)

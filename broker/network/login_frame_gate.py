@@ -35,10 +35,13 @@ class LoginFrameGate:
     def max_frame_bytes(self) -> int | None:
         return self._gate.max_frame_bytes
 
+    def expects(self, frame: bytearray) -> bool:
+        return self._gate.expects(_api_of(frame), self._now_ms())
+
     def take(self, frame: bytearray, received_ms: int) -> GateReply | None:
         now_ms = self._now_ms()
         if self._gate.is_open:
-            admission = self._gate.admit(int.from_bytes(frame[:2], "big", signed=True), now_ms)
+            admission = self._gate.admit(_api_of(frame), now_ms)
             if admission is Admission.DISPATCH:
                 return None
             if admission is Admission.CLOSE:
@@ -73,6 +76,10 @@ class LoginFrameGate:
     def _count_failure(self) -> None:
         if not self._has_logged_in:
             self._info.counters.logins_failed += 1
+
+
+def _api_of(frame: bytearray) -> int:
+    return int.from_bytes(frame[:2], "big", signed=True)
 
 
 def _delayed(frame: bytes | None, delay_ms: int, reason: str) -> LaterReply:

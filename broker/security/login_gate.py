@@ -97,6 +97,12 @@ class LoginGate:
                 return Admission.LOG_IN_AGAIN
         return Admission.CLOSE if now_ms > ends_at_ms else Admission.DISPATCH
 
+    def expects(self, api_key: int, now_ms: int) -> bool:
+        """Whether the next frame, if it is a request of this API, is a step of a login; False also for raw tokens."""
+        if self.is_open:
+            return self.admit(api_key, now_ms) is Admission.LOG_IN_AGAIN
+        return api_key in _APIS_OF.get(self._state, ())
+
     def frame(self, frame: bytes | bytearray, *, now_ms: int, wall_ms: int) -> tuple[Action, ...]:
         """The actions for a frame, in order. After `Close` every frame gives another one."""
         try:

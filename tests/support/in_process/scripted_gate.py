@@ -17,6 +17,9 @@ class ScriptedGate:
         self.max_frame_bytes: int | None = None
         self.answer: Callable[[bytes], GateReply | None] = lambda frame: None
 
+    def expects(self, frame: bytearray) -> bool:
+        return False
+
     def take(self, frame: bytearray, received_ms: int) -> GateReply | None:
         self.seen.append(bytes(frame))
         return self.answer(bytes(frame))
