@@ -235,14 +235,14 @@ class Controller:
         return await self.call("leader election", elect)
 
     async def reassign(
-        self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
+        self, targets: Mapping[TopicPartition, tuple[int, ...] | None], *, may_change_factor: bool = True
     ) -> dict[TopicPartition, KafkaError | None]:
         """Begin to move partitions to other replicas; a target of None cancels the move. Returns by partition the
-        error, or None. Raises NotControllerError."""
+        error, or None. Raises NotControllerError. ``may_change_factor``: the number of replicas may change."""
 
         async def begin() -> dict[TopicPartition, KafkaError | None]:
             self._expect_active()
-            return await self._term.reassignments.begin(targets)
+            return await self._term.reassignments.begin(targets, may_change_factor=may_change_factor)
 
         return await self.call("reassignment", begin)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from ..base.topic_partition import TopicPartition
 from ..protocol.errors import (
     InvalidReplicaAssignmentError,
+    InvalidReplicationFactorError,
     KafkaError,
     NoReassignmentInProgressError,
     UnknownTopicOrPartitionError,
@@ -25,23 +26,29 @@ def requested_assignment(
     target: Sequence[int] | None,
     *,
     must_be_alive: bool = True,
+    may_change_factor: bool = True,
 ) -> ReplicaAssignment | KafkaError:
     """The assignment for the move of ``partition`` to the replicas ``target``, or the error that refuses it.
 
-    ``target`` None cancels the move under way. ``must_be_alive``: the added brokers must be alive. The checks are in
-    Kafka's order: replicas first, then whether the partition exists. Beyond Kafka, a move is not cancelled or replaced
-    when that would delete all in-sync replicas.
+    ``target`` None cancels the move under way. ``must_be_alive``: the added brokers must be alive.
+    ``may_change_factor``: the move may change the number of replicas. The checks are in Kafka's order: replicas first,
+    then whether the partition exists. Beyond Kafka, a move is not cancelled or replaced when that would delete all
+    in-sync replicas.
     """
     current = context.assignment(partition)
     if target is None:
         if not current.is_being_reassigned:
             return NoReassignmentInProgressError("No partition reassignment is in progress.")
-        target = current.origin
+        target, may_change_factor = current.origin, True
     invalid = _why_invalid(context, current, target, must_be_alive=must_be_alive)
     if invalid is not None:
         return InvalidReplicaAssignmentError(invalid)
     if not current.replicas or context.is_queued_for_deletion(partition.topic):
         return UnknownTopicOrPartitionError("The partition does not exist.")
+    if not may_change_factor and len(target) != len(current.target):
+        return InvalidReplicationFactorError(
+            f"The replication factor is changed from {len(current.target)} to {len(target)}"
+        )
     wanted = current.reassign_to(target)
     leadership = context.leadership(partition)
     if leadership is not None and not set(leadership.leader_and_isr.isr) & set(wanted.replicas):

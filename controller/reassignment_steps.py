@@ -60,13 +60,13 @@ class ReassignmentSteps:
     # -- requests
 
     async def begin(
-        self, targets: Mapping[TopicPartition, Sequence[int] | None]
+        self, targets: Mapping[TopicPartition, Sequence[int] | None], *, may_change_factor: bool = True
     ) -> dict[TopicPartition, KafkaError | None]:
         """Begin moves; a target of None cancels. A new request replaces earlier ones, also those in the tree."""
         results: dict[TopicPartition, KafkaError | None] = {}
         granted: dict[TopicPartition, ReplicaAssignment] = {}
         for partition, target in targets.items():
-            wanted = requested_assignment(self._context, partition, target)
+            wanted = requested_assignment(self._context, partition, target, may_change_factor=may_change_factor)
             if isinstance(wanted, KafkaError):
                 results[partition] = wanted
             else:

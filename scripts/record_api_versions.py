@@ -1,4 +1,6 @@
-"""Records the answers of running Kafka brokers to ApiVersions. scripts/record-api-versions runs it.
+"""Records the answers of running Kafka brokers to ApiVersions, and to requests in the versions that only Kafka 4 has.
+
+scripts/record-api-versions runs it.
 
 Each line of a recording is one exchange: the version that was asked for, the request and the response in hex, both with
 their size. The response is null if the broker closed the connection.
@@ -19,9 +21,11 @@ from pybroker.protocol.apis import API_SPECS, ApiKey  # noqa: E402 - needs the p
 from pybroker.protocol.codec import encode  # noqa: E402
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest  # noqa: E402
 from pybroker.protocol.messages.headers import RequestHeader  # noqa: E402
+from support.newest_versions import answers_of  # noqa: E402
 from support.processes.kafka_versions import started_kafka  # noqa: E402
 
 FOLDER = ROOT / "tests" / "reference" / "releases"
+FIRST_WITH_NEWEST = "4.2"
 VERSIONS = (0, 1, 2, 3, 4, 5, 99)
 _FLEXIBLE = 3
 
@@ -58,6 +62,9 @@ def main(arguments: list[str]) -> int:
                 response = response_to((host, int(port)), request)
                 answer = None if response is None else response.hex()
                 lines.append(json.dumps({"version": asked, "request": request.hex(), "response": answer}))
+            if version.startswith(FIRST_WITH_NEWEST):
+                newest = json.dumps(answers_of(servers), indent=1)
+                (FOLDER / f"kafka-{version}-newest.json").write_text(newest + "\n")
         (FOLDER / f"kafka-{version}.jsonl").write_text("\n".join(lines) + "\n")
         print(f"{version}: {len(lines)} exchanges")
     return 0

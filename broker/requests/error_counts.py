@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec import Message
 from ...protocol.codec.schema import Array, FieldSchema, Nested
 
@@ -23,21 +24,28 @@ _places_of: dict[type[Message], ErrorPlaces] = {}
 
 
 def error_places(response_type: type[Message]) -> ErrorPlaces:
-    """The places of error codes in responses of a type."""
+    """The places of error codes in responses of a type, in the versions of Kafka 3.9."""
     found = _places_of.get(response_type)
     if found is None:
-        found = _places_of[response_type] = _places(response_type.SCHEMA.fields)
+        found = _places_of[response_type] = _places(response_type.SCHEMA.fields, _last_version(response_type))
     return found
 
 
-def _places(fields: Sequence[FieldSchema]) -> ErrorPlaces:
+def _last_version(response_type: type[Message]) -> int:
+    key = response_type.MESSAGE.api_key
+    spec = None if key is None else API_SPECS[ApiKey(key)]
+    return response_type.MESSAGE.versions.last if spec is None or spec.advertised is None else spec.advertised.last
+
+
+def _places(fields: Sequence[FieldSchema], last_version: int) -> ErrorPlaces:
     lists = [
-        (field.name, _places(field.type.element.struct.SCHEMA.fields))
+        (field.name, _places(field.type.element.struct.SCHEMA.fields, last_version))
         for field in fields
         if isinstance(field.type, Array) and isinstance(field.type.element, Nested)
     ]
     found = tuple((name, places) for name, places in lists if places.has_code or places.lists)
-    return ErrorPlaces(any(field.name == _CODE for field in fields), found)
+    has_code = any(field.name == _CODE and field.versions.first <= last_version for field in fields)
+    return ErrorPlaces(has_code, found)
 
 
 def count_errors(places: ErrorPlaces, response: Any, counts: dict[int, int]) -> None:

@@ -51,8 +51,12 @@ def describe_topic_partitions_failure(
 def describe_groups_failure(
     version: int, request: describe_groups.DescribeGroupsRequest, error: KafkaError
 ) -> describe_groups.DescribeGroupsResponse:
+    message = error.message if version >= describe_groups.FIRST_WITH_MESSAGE else None
     return describe_groups.DescribeGroupsResponse(
-        groups=[failed(describe_groups.DescribedGroup(group_id=group_id), error) for group_id in request.groups]
+        groups=[
+            describe_groups.DescribedGroup(group_id=group_id, error_code=error.code, error_message=message)
+            for group_id in request.groups
+        ]
     )
 
 
@@ -156,7 +160,7 @@ def metadata_failure(version: int, request: metadata.MetadataRequest, error: Kaf
         metadata.MetadataResponseTopic(name=topic.name or "", topic_id=topic.topic_id, error_code=error.code)
         for topic in request.topics or ()
     ]
-    return metadata.MetadataResponse(topics=topics)
+    return metadata.MetadataResponse(topics=topics, error_code=error.code)
 
 
 def find_coordinator_failure(

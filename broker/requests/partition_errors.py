@@ -29,6 +29,7 @@ def produce_failure(version: int, request: produce.ProduceRequest, error: KafkaE
         responses=[
             produce.TopicProduceResponse(
                 name=topic.name,
+                topic_id=topic.topic_id,
                 partition_responses=[
                     failed(
                         produce.PartitionProduceResponse(index=partition.index, base_offset=-1, log_start_offset=-1),
@@ -82,6 +83,7 @@ def offset_commit_failure(
         topics=[
             offset_commit.OffsetCommitResponseTopic(
                 name=topic.name,
+                topic_id=topic.topic_id,
                 partitions=[
                     failed(
                         offset_commit.OffsetCommitResponsePartition(partition_index=partition.partition_index), error

@@ -13,7 +13,8 @@ asked for and the last may be cut; at least one whole batch is sent even if it i
 - v12: flexible; last fetched epoch, and the diverging epoch in the response (KIP-595).
 - v13: topic ids in place of names (KIP-516). v14: OFFSET_MOVED_TO_TIERED_STORAGE may be answered (KIP-405).
 - v15: a follower names itself and its broker epoch in a tagged field, replica id is gone (KIP-903).
-- v16: addresses of new leaders (KIP-951). v17: the follower's log directory id (KIP-853).
+- v16: addresses of new leaders (KIP-951). v17: the follower's log directory id (KIP-853). v18: a follower of
+  Kafka 4.1 tells its high watermark in a tagged field (KIP-1166), which is skipped as any unknown one.
 """
 
 from uuid import UUID
@@ -52,7 +53,7 @@ class ForgottenTopic(wire.Struct):
     partitions: list[int] = wire.array(wire.INT32, "7+", default_factory=list)
 
 
-@wire.message(api_key=1, versions="0-17", flexible="12+")
+@wire.message(api_key=1, versions="0-18", flexible="12+")
 class FetchRequest(wire.Message):
     cluster_id: str | None = wire.string("12+", nullable="12+", default=None, tag=0, ignorable=True)
     replica_id: int = wire.int32("0-14", default=-1)
@@ -126,7 +127,7 @@ class NodeEndpoint(wire.Struct):
     rack: str | None = wire.string("16+", nullable="16+", default=None)
 
 
-@wire.message(api_key=1, versions="0-17", flexible="12+")
+@wire.message(api_key=1, versions="0-18", flexible="12+")
 class FetchResponse(wire.Message):
     throttle_time_ms: int = wire.int32("1+", default=0, ignorable=True)
     error_code: int = wire.int16("7+", default=0, ignorable=True)

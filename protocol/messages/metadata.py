@@ -5,6 +5,7 @@
 - v5: offline replicas (KIP-112). v6: throttling happens after the response (KIP-219). v7: leader epochs (KIP-320).
 - v8: authorized operations on request (KIP-430). v9: flexible. v10: topic ids (KIP-516), which a request can use from
   v12 on only. v11: authorized operations of the cluster moved to DescribeCluster (KIP-700). v12: topics by id.
+- v13: an error code for the whole response (KIP-1102).
 """
 
 from uuid import UUID
@@ -18,7 +19,7 @@ class MetadataRequestTopic(wire.Struct):
     name: str | None = wire.string("0+", nullable="10+", default="")
 
 
-@wire.message(api_key=3, versions="0-12", flexible="9+")
+@wire.message(api_key=3, versions="0-13", flexible="9+")
 class MetadataRequest(wire.Message):
     topics: list[MetadataRequestTopic] | None = wire.array(
         MetadataRequestTopic, "0+", nullable="1+", default_factory=list
@@ -57,7 +58,7 @@ class MetadataResponseTopic(wire.Struct):
     topic_authorized_operations: int = wire.int32("8+", default=-2147483648)
 
 
-@wire.message(api_key=3, versions="0-12", flexible="9+")
+@wire.message(api_key=3, versions="0-13", flexible="9+")
 class MetadataResponse(wire.Message):
     throttle_time_ms: int = wire.int32("3+", default=0, ignorable=True)
     brokers: list[MetadataResponseBroker] = wire.array(MetadataResponseBroker, "0+", default_factory=list)
@@ -65,3 +66,4 @@ class MetadataResponse(wire.Message):
     controller_id: int = wire.int32("1+", default=-1, ignorable=True)
     topics: list[MetadataResponseTopic] = wire.array(MetadataResponseTopic, "0+", default_factory=list)
     cluster_authorized_operations: int = wire.int32("8-10", default=-2147483648)
+    error_code: int = wire.int16("13+", default=0, ignorable=True)

@@ -6,7 +6,10 @@ A member commits with its generation and member id; without a group membership t
 - v2: a retention time instead of the timestamps. v3: throttle time. v4: throttling after the response (KIP-219).
 - v5: retention time is gone (KIP-211). v6: leader epoch of the position (KIP-320). v7: group instance id (KIP-345).
   v8: flexible. v9: GROUP_ID_NOT_FOUND, and STALE_MEMBER_EPOCH for members of the new consumer protocol (KIP-848).
+  v10: topic ids in place of names.
 """
+
+from uuid import UUID
 
 from ..codec import wire
 
@@ -22,13 +25,14 @@ class OffsetCommitRequestPartition(wire.Struct):
 
 @wire.struct
 class OffsetCommitRequestTopic(wire.Struct):
-    name: str = wire.string("0+", default="")
+    name: str = wire.string("0-9", default="", ignorable=True)
+    topic_id: UUID = wire.uuid("10+", default=wire.NULL_UUID, ignorable=True)
     partitions: list[OffsetCommitRequestPartition] = wire.array(
         OffsetCommitRequestPartition, "0+", default_factory=list
     )
 
 
-@wire.message(api_key=8, versions="0-9", flexible="8+")
+@wire.message(api_key=8, versions="0-10", flexible="8+")
 class OffsetCommitRequest(wire.Message):
     group_id: str = wire.string("0+", default="")
     generation_id_or_member_epoch: int = wire.int32("1+", default=-1, ignorable=True)
@@ -46,13 +50,14 @@ class OffsetCommitResponsePartition(wire.Struct):
 
 @wire.struct
 class OffsetCommitResponseTopic(wire.Struct):
-    name: str = wire.string("0+", default="")
+    name: str = wire.string("0-9", default="", ignorable=True)
+    topic_id: UUID = wire.uuid("10+", default=wire.NULL_UUID, ignorable=True)
     partitions: list[OffsetCommitResponsePartition] = wire.array(
         OffsetCommitResponsePartition, "0+", default_factory=list
     )
 
 
-@wire.message(api_key=8, versions="0-9", flexible="8+")
+@wire.message(api_key=8, versions="0-10", flexible="8+")
 class OffsetCommitResponse(wire.Message):
     throttle_time_ms: int = wire.int32("3+", default=0, ignorable=True)
     topics: list[OffsetCommitResponseTopic] = wire.array(OffsetCommitResponseTopic, "0+", default_factory=list)

@@ -5,7 +5,10 @@
 - v4: throttling happens after the response (KIP-219). v5: leader epochs (KIP-320). v6: flexible.
 - v7: a reader may insist on offsets that no open transaction can change (KIP-447).
 - v8: several groups at once (KIP-709). v9: member id and epoch of the new consumer protocol (KIP-848).
+- v10: topic ids in place of names.
 """
+
+from uuid import UUID
 
 from ..codec import wire
 
@@ -18,7 +21,8 @@ class OffsetFetchRequestTopic(wire.Struct):
 
 @wire.struct
 class OffsetFetchRequestTopics(wire.Struct):
-    name: str = wire.string("8+", default="")
+    name: str = wire.string("8-9", default="", ignorable=True)
+    topic_id: UUID = wire.uuid("10+", default=wire.NULL_UUID, ignorable=True)
     partition_indexes: list[int] = wire.array(wire.INT32, "8+", default_factory=list)
 
 
@@ -32,7 +36,7 @@ class OffsetFetchRequestGroup(wire.Struct):
     )
 
 
-@wire.message(api_key=9, versions="0-9", flexible="6+")
+@wire.message(api_key=9, versions="0-10", flexible="6+")
 class OffsetFetchRequest(wire.Message):
     group_id: str = wire.string("0-7", default="")
     topics: list[OffsetFetchRequestTopic] | None = wire.array(
@@ -70,7 +74,8 @@ class OffsetFetchResponsePartitions(wire.Struct):
 
 @wire.struct
 class OffsetFetchResponseTopics(wire.Struct):
-    name: str = wire.string("8+", default="")
+    name: str = wire.string("8-9", default="", ignorable=True)
+    topic_id: UUID = wire.uuid("10+", default=wire.NULL_UUID, ignorable=True)
     partitions: list[OffsetFetchResponsePartitions] = wire.array(
         OffsetFetchResponsePartitions, "8+", default_factory=list
     )
@@ -83,7 +88,7 @@ class OffsetFetchResponseGroup(wire.Struct):
     error_code: int = wire.int16("8+", default=0)
 
 
-@wire.message(api_key=9, versions="0-9", flexible="6+")
+@wire.message(api_key=9, versions="0-10", flexible="6+")
 class OffsetFetchResponse(wire.Message):
     throttle_time_ms: int = wire.int32("3+", default=0, ignorable=True)
     topics: list[OffsetFetchResponseTopic] = wire.array(OffsetFetchResponseTopic, "0-7", default_factory=list)

@@ -5,8 +5,10 @@
 - v1: throttle time. v2: log append time. v3: transactional id, exactly one batch of message format 2 (KIP-98). v4:
   KAFKA_STORAGE_ERROR (KIP-112). v5: log start offset, to tell deleted records from lost ones. v7: zstd (KIP-110). v8:
   wrong records of a refused batch (KIP-467). v9: flexible. v10: the new leader (KIP-951). v11: TRANSACTION_ABORTABLE,
-  v12: the broker adds the partitions to the transaction (KIP-890).
+  v12: the broker adds the partitions to the transaction (KIP-890). v13: topic ids in place of names (KIP-516).
 """
+
+from uuid import UUID
 
 from ..codec import wire
 
@@ -19,11 +21,12 @@ class PartitionProduceData(wire.Struct):
 
 @wire.struct
 class TopicProduceData(wire.Struct):
-    name: str = wire.string("0+", default="")
+    name: str = wire.string("0-12", default="", ignorable=True)
+    topic_id: UUID = wire.uuid("13+", default=wire.NULL_UUID, ignorable=True)
     partition_data: list[PartitionProduceData] = wire.array(PartitionProduceData, "0+", default_factory=list)
 
 
-@wire.message(api_key=0, versions="0-12", flexible="9+")
+@wire.message(api_key=0, versions="0-13", flexible="9+")
 class ProduceRequest(wire.Message):
     transactional_id: str | None = wire.string("3+", nullable="3+", default=None)
     acks: int = wire.int16("0+", default=0)
@@ -61,7 +64,8 @@ class PartitionProduceResponse(wire.Struct):
 
 @wire.struct
 class TopicProduceResponse(wire.Struct):
-    name: str = wire.string("0+", default="")
+    name: str = wire.string("0-12", default="", ignorable=True)
+    topic_id: UUID = wire.uuid("13+", default=wire.NULL_UUID, ignorable=True)
     partition_responses: list[PartitionProduceResponse] = wire.array(
         PartitionProduceResponse, "0+", default_factory=list
     )
@@ -75,7 +79,7 @@ class NodeEndpoint(wire.Struct):
     rack: str | None = wire.string("10+", nullable="10+", default=None)
 
 
-@wire.message(api_key=0, versions="0-12", flexible="9+")
+@wire.message(api_key=0, versions="0-13", flexible="9+")
 class ProduceResponse(wire.Message):
     responses: list[TopicProduceResponse] = wire.array(TopicProduceResponse, "0+", default_factory=list)
     throttle_time_ms: int = wire.int32("1+", default=0, ignorable=True)

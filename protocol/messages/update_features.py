@@ -1,6 +1,6 @@
 """UpdateFeatures (API 57): change the finalized versions of the cluster's features (KIP-584).
 
-- v1: upgrade types, and validate only (KIP-778).
+- v1: upgrade types, and validate only (KIP-778). v2: one error for all updates, no results.
 """
 
 from ..codec import wire
@@ -14,7 +14,7 @@ class FeatureUpdateKey(wire.Struct):
     upgrade_type: int = wire.int8("1+", default=1)
 
 
-@wire.message(api_key=57, versions="0-1", flexible="0+")
+@wire.message(api_key=57, versions="0-2", flexible="0+")
 class UpdateFeaturesRequest(wire.Message):
     timeout_ms: int = wire.int32("0+", default=60000)
     feature_updates: list[FeatureUpdateKey] = wire.array(FeatureUpdateKey, "0+", default_factory=list)
@@ -28,9 +28,11 @@ class UpdatableFeatureResult(wire.Struct):
     error_message: str | None = wire.string("0+", nullable="0+", default="")
 
 
-@wire.message(api_key=57, versions="0-1", flexible="0+")
+@wire.message(api_key=57, versions="0-2", flexible="0+")
 class UpdateFeaturesResponse(wire.Message):
     throttle_time_ms: int = wire.int32("0+", default=0)
     error_code: int = wire.int16("0+", default=0)
     error_message: str | None = wire.string("0+", nullable="0+", default="")
-    results: list[UpdatableFeatureResult] = wire.array(UpdatableFeatureResult, "0+", default_factory=list)
+    results: list[UpdatableFeatureResult] = wire.array(
+        UpdatableFeatureResult, "0-1", default_factory=list, ignorable=True
+    )

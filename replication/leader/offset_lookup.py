@@ -11,6 +11,7 @@ from ..partition.partition import Partition
 
 __all__ = [
     "EARLIEST_LOCAL",
+    "EARLIEST_PENDING_UPLOAD",
     "LATEST_TIERED",
     "MAX_TIMESTAMP",
     "OffsetQuery",
@@ -23,6 +24,7 @@ __all__ = [
 MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
 
 _NO_TIMESTAMP = -1
 
@@ -51,7 +53,7 @@ def edge_offset(partition: Partition, log: Log, query: OffsetQuery) -> FoundOffs
         # The first epoch is not that of the start when the records there are older than epochs (formats v0 and v1).
         known = bool(entries) and entries[0].start_offset <= start
         return FoundOffset(_NO_TIMESTAMP, start, entries[0].epoch if known else NO_LEADER_EPOCH)
-    if query.timestamp == LATEST_TIERED:
+    if query.timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):  # nothing is tiered
         return FoundOffset(_NO_TIMESTAMP, -1, NO_LEADER_EPOCH)
     return None
 

@@ -25,28 +25,31 @@ def _definitions() -> dict[str, Definition]:
     return found
 
 
-LAST_VERSIONS = {"Produce": 12, "ListOffsets": 10, "EndTxn": 5, "WriteTxnMarkers": 2, "TxnOffsetCommit": 5}
-"""Versions of Kafka 4 that are declared here: ``transaction.version`` 2 needs them, or clients infer 4.0 from them."""
-LATER_FIELDS = {
-    "ListOffsetsRequest": [{"name": "TimeoutMs", "type": "int32", "versions": "10+", "ignorable": True}],
-    "EndTxnResponse": [
-        {"name": "ProducerId", "type": "int64", "versions": "5+", "default": "-1", "ignorable": True},
-        {"name": "ProducerEpoch", "type": "int16", "versions": "5+", "default": "-1", "ignorable": True},
-    ],
-    "WritableTxnMarker": [
-        {"name": "TransactionVersion", "type": "int8", "versions": "2+", "default": "0", "ignorable": True}
-    ],
-}
+LATER = json.loads((Path(__file__).parent.parent / "reference" / "messages-of-kafka-4.json").read_text())
+"""The APIs with versions of Kafka 4 that are declared here, and the fields that these versions add or lack."""
 
 
 def _add_later_versions(definitions: dict[str, Definition]) -> None:
-    for api, version in LAST_VERSIONS.items():
+    for api, version in LATER["lastVersions"].items():
         for name in (f"{api}Request", f"{api}Response"):
             definitions[name]["validVersions"] = f"0-{version}"
-    for name in ("EndTxnResponse", "ListOffsetsRequest"):
-        definitions[name]["fields"] += LATER_FIELDS[name]
-    (markers,) = definitions["WriteTxnMarkersRequest"]["fields"]
-    markers["fields"] += LATER_FIELDS["WritableTxnMarker"]
+    for path, fields in LATER["fields"].items():
+        name, *inner = path.split(".")
+        siblings = definitions[name]["fields"]
+        for each in inner:
+            (siblings,) = [field["fields"] for field in siblings if field["name"] == each]
+        for field in fields:
+            _add_or_change(siblings, field)
+
+
+def _add_or_change(siblings: list[Definition], field: Definition) -> None:
+    """A field with ``after`` is new behind that one (null: the first); others change the field of their name."""
+    if "after" in field:
+        names = [each["name"] for each in siblings]
+        siblings.insert(names.index(field["after"]) + 1 if field["after"] is not None else 0, field)
+        return
+    (changed,) = [each for each in siblings if each["name"] == field["name"]]
+    changed.update(field)
 
 
 DEFINITIONS = _definitions()

@@ -19,6 +19,7 @@ RECORDED: Mapping[str, str] = {
     "2.8": "2.8.2",
     "3.6": "3.6.2",
     "4.1": "4.1.1",
+    "4.2": "4.2.0",
 }
 """The releases with recordings, and the version of each that was recorded."""
 _HEAD = 8  # size and correlation id

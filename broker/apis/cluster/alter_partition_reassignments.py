@@ -1,4 +1,7 @@
-"""AlterPartitionReassignments (KIP-455): move partitions to other replicas, or cancel such a move. Only v0."""
+"""AlterPartitionReassignments (KIP-455): move partitions to other replicas, or cancel such a move.
+
+v1 can forbid that the number of replicas changes (KIP-860).
+"""
 
 from collections.abc import Mapping
 
@@ -37,14 +40,17 @@ class AlterPartitionReassignments:
         }
         if not context.may_on_cluster(AclOperation.ALTER):
             denied = ClusterAuthorizationError(ClusterAuthorizationError.description)
-            return _response(denied.code, dict.fromkeys(targets, denied))
-        return _response(ErrorCode.NONE, await self._controller.reassign(targets))
+            return _response(request, denied.code, dict.fromkeys(targets, denied))
+        may_change = request.allow_replication_factor_change
+        results = await self._controller.reassign(targets, may_change_factor=may_change)
+        return _response(request, ErrorCode.NONE, results)
 
 
 def _response(
-    code: ErrorCode, results: Mapping[TopicPartition, KafkaError | None]
+    request: AlterPartitionReassignmentsRequest, code: ErrorCode, results: Mapping[TopicPartition, KafkaError | None]
 ) -> AlterPartitionReassignmentsResponse:
     return AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=request.allow_replication_factor_change,
         error_code=code,
         responses=[
             ReassignableTopicResponse(

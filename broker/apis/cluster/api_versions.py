@@ -10,7 +10,7 @@ lowest version is 0.
 from collections.abc import Iterable, Mapping
 
 from ....controller.features import FeatureLevels
-from ....protocol.apis import API_SPECS, ApiKey
+from ....protocol.apis import ApiKey
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from ...coordinator.transaction.states import EPOCH_BUMP_VERSION
@@ -27,8 +27,8 @@ __all__ = ["ApiVersions", "with_api_versions"]
 JAVA_CLIENT, HIDDEN_FROM_JAVA_CLIENT = "apache-kafka-java", ApiKey.DESCRIBE_TOPIC_PARTITIONS
 
 
-_SINCE_BUMPED_EPOCHS = frozenset({ApiKey.PRODUCE, ApiKey.END_TXN, ApiKey.TXN_OFFSET_COMMIT})
-"""Their last version is for producers that get a new epoch with every transaction (KIP-890)."""
+_WITH_BUMPED_EPOCHS = {ApiKey.PRODUCE: 12, ApiKey.END_TXN: 5, ApiKey.TXN_OFFSET_COMMIT: 5}
+"""These versions are for producers that get a new epoch with every transaction (KIP-890)."""
 
 
 class ApiVersions:
@@ -63,9 +63,7 @@ def _by_client(api_keys: list[ApiVersion]) -> Mapping[bool, list[ApiVersion]]:
 
 
 def _with_bumped_epochs(listed: ApiVersion) -> ApiVersion:
-    if listed.api_key not in _SINCE_BUMPED_EPOCHS:
-        return listed
-    last = API_SPECS[ApiKey(listed.api_key)].max_version
+    last = _WITH_BUMPED_EPOCHS.get(ApiKey(listed.api_key), listed.max_version)
     return ApiVersion(api_key=listed.api_key, min_version=listed.min_version, max_version=last)
 
 

@@ -1,6 +1,7 @@
 """DescribeCluster (KIP-700): the brokers, the controller and the cluster id.
 
 v1 can ask for KRaft controllers instead of brokers (KIP-919). That is refused: this cluster has brokers only.
+v2 can ask for fenced brokers (KIP-1073), which this cluster does not have.
 """
 
 from ....protocol.errors import ErrorCode

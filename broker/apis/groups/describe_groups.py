@@ -1,11 +1,15 @@
 """DescribeGroups: state, protocol and members of groups.
 
-v1 throttle time · v3 authorized operations (KIP-430) · v4 instance ids (KIP-345) · v5 flexible.
+v1 throttle time · v3 authorized operations (KIP-430) · v4 instance ids (KIP-345) · v5 flexible · v6 an error with a
+message for a group that does not exist (KIP-1043).
 """
+
+from dataclasses import replace
 
 from ....base.acls import AclOperation, AclResourceType
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.describe_groups import (
+    FIRST_WITH_MESSAGE,
     DescribedGroup,
     DescribedGroupMember,
     DescribeGroupsRequest,
@@ -13,11 +17,14 @@ from ....protocol.messages.describe_groups import (
 )
 from ...coordinator.group.administration import Administration
 from ...coordinator.group.results import GroupSummary
+from ...coordinator.group.states import GroupState
 from ...requests.authorized_operations import NOT_ASKED
 from ...requests.context import RequestContext
 from ...requests.duplicate_names import has_many_duplicates
 
 __all__ = ["DescribeGroups"]
+
+_DEAD = GroupState.DEAD.value
 
 
 class DescribeGroups:
@@ -27,7 +34,7 @@ class DescribeGroups:
         self._administration = administration
 
     def __call__(self, context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-        """Answers at once. A group that does not exist has the state Dead and no error."""
+        """Answers at once. A group that does not exist has the state Dead, and an error only from v6 on."""
         names = dict.fromkeys(request.groups) if has_many_duplicates(request.groups) else request.groups
         return DescribeGroupsResponse(
             groups=[
@@ -40,14 +47,18 @@ class DescribeGroups:
         if not context.may(AclOperation.DESCRIBE, AclResourceType.GROUP, group_id):
             return DescribedGroup(group_id=group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
         summary = self._administration.describe(group_id)
+        if summary.state == _DEAD and context.api_version >= FIRST_WITH_MESSAGE:
+            message = f"Group {group_id} not found."
+            return _described(group_id, replace(summary, error=ErrorCode.GROUP_ID_NOT_FOUND), NOT_ASKED, message)
         shows_operations = with_operations and summary.error is ErrorCode.NONE
         operations = context.operation_bits(AclResourceType.GROUP, group_id) if shows_operations else NOT_ASKED
         return _described(group_id, summary, operations)
 
 
-def _described(group_id: str, summary: GroupSummary, operations: int) -> DescribedGroup:
+def _described(group_id: str, summary: GroupSummary, operations: int, message: str | None = None) -> DescribedGroup:
     return DescribedGroup(
         error_code=summary.error,
+        error_message=message,
         group_id=group_id,
         group_state=summary.state,
         protocol_type=summary.protocol_type,

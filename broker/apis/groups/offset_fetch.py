@@ -3,11 +3,13 @@
 v0 offsets from the metadata tree · v1 offsets from ``__consumer_offsets`` · v2 null topics ask for all partitions, and
 an error code for the group · v3 throttle time · v5 leader epochs (KIP-320) · v6 flexible · v7 stable offsets only, on
 request (KIP-447) · v8 many groups (KIP-709) · v9 member epochs of the consumer protocol (KIP-848), without effect on
-classic groups.
+classic groups · v10 topic ids in place of names.
 """
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence, Set
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
+from functools import partial
+from typing import NamedTuple, TypeVar
+from uuid import UUID
 
 from ....base.acls import AclOperation, AclResourceType
 from ....base.topic_partition import TopicPartition
@@ -31,6 +33,7 @@ from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
 from ...requests.duplicate_names import has_many_duplicates
 from .legacy_offsets import LegacyOffsets, TopicExists
+from .topic_ids import FIRST_WITH_TOPIC_IDS, TopicIds, known_and_unknown
 
 __all__ = ["OffsetFetch"]
 
@@ -45,7 +48,10 @@ Results = Mapping[TopicPartition, OffsetFetchResult]
 class OffsetFetch:
     """Handles OffsetFetch requests."""
 
-    def __init__(self, commits: Commits, topic_exists: TopicExists, legacy_offsets: LegacyOffsets) -> None:
+    def __init__(
+        self, commits: Commits, topic_exists: TopicExists, legacy_offsets: LegacyOffsets, topic_ids: TopicIds
+    ) -> None:
+        self._topic_ids = topic_ids
         self._commits = commits
         self._topic_exists = topic_exists
         self._legacy_offsets = legacy_offsets
@@ -58,22 +64,24 @@ class OffsetFetch:
             return self._fetch_from_tree(context, request)
         if context.api_version < _FIRST_BATCHED_VERSION:
             return self._fetch_one(context, request)
+        wanted_of = _wanted
+        if context.api_version >= FIRST_WITH_TOPIC_IDS:
+            wanted_of = partial(_wanted_by_id, self._topic_ids)
         return OffsetFetchResponse(
             groups=[
-                self._fetch_group(context, group_id, partitions, request.require_stable)
-                for group_id, partitions in _by_group(request.groups)
+                self._fetch_group(context, wanted, request.require_stable)
+                for wanted in _by_group(map(wanted_of, request.groups))
             ]
         )
 
     def _fetch_group(
-        self,
-        context: RequestContext,
-        group_id: str,
-        partitions: Sequence[TopicPartition] | None,
-        require_stable: bool,
+        self, context: RequestContext, wanted: "_Wanted", require_stable: bool
     ) -> OffsetFetchResponseGroup:
-        error, results = self._fetch(context, group_id, partitions, require_stable)
-        return OffsetFetchResponseGroup(group_id=group_id, error_code=error, topics=_batched_topics(results))
+        error, results = self._fetch(context, wanted.group_id, wanted.partitions, require_stable)
+        topics = _batched_topics(results, self._topic_ids.topic_id)
+        if error is ErrorCode.NONE:
+            topics += wanted.unknown
+        return OffsetFetchResponseGroup(group_id=wanted.group_id, error_code=error, topics=topics)
 
     def _fetch_one(self, context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
         partitions = _partitions(request.topics)
@@ -145,19 +153,48 @@ def _partitions(topics: RequestTopics | None) -> list[TopicPartition] | None:
     return [TopicPartition(topic.name, index) for topic in topics for index in topic.partition_indexes]
 
 
-def _by_group(groups: Sequence[OffsetFetchRequestGroup]) -> Iterable[tuple[str, list[TopicPartition] | None]]:
-    """The requested partitions of each group (None: all). A repetitive request yields each group once."""
-    named = [(group.group_id, _partitions(group.topics)) for group in groups]
-    if not has_many_duplicates(group_id for group_id, _ in named):
+class _Wanted(NamedTuple):
+    """What a request wants of one group. ``partitions`` None: all. ``unknown``: the answers for unknown topic ids."""
+
+    group_id: str
+    partitions: list[TopicPartition] | None
+    unknown: list[OffsetFetchResponseTopics]
+
+
+def _wanted(group: OffsetFetchRequestGroup) -> _Wanted:
+    return _Wanted(group.group_id, _partitions(group.topics), [])
+
+
+def _wanted_by_id(ids: TopicIds, group: OffsetFetchRequestGroup) -> _Wanted:
+    """`_wanted` for version 10 and later."""
+    if group.topics is None:
+        return _wanted(group)
+    known, unknown = known_and_unknown(group.topics, ids)
+    failed = _failed(ErrorCode.UNKNOWN_TOPIC_ID)
+    answers = [
+        OffsetFetchResponseTopics(
+            topic_id=topic.topic_id,
+            partitions=_structs(OffsetFetchResponsePartitions, ((index, failed) for index in topic.partition_indexes)),
+        )
+        for topic in unknown
+    ]
+    return _Wanted(group.group_id, _partitions(known), answers)
+
+
+def _by_group(groups: Iterable[_Wanted]) -> Iterable[_Wanted]:
+    """``groups``; in a repetitive request each group once."""
+    named = list(groups)
+    if not has_many_duplicates(wanted.group_id for wanted in named):
         return named
-    wanted: dict[str, list[TopicPartition] | None] = {}
-    for group_id, partitions in named:
-        before = wanted.setdefault(group_id, [])
-        if before is None or partitions is None:
-            wanted[group_id] = None
+    merged: dict[str, _Wanted] = {}
+    for wanted in named:
+        before = merged.setdefault(wanted.group_id, _Wanted(wanted.group_id, [], []))
+        before.unknown.extend(wanted.unknown)
+        if before.partitions is None or wanted.partitions is None:
+            merged[wanted.group_id] = before._replace(partitions=None)
         else:
-            before += partitions
-    return wanted.items()
+            before.partitions.extend(wanted.partitions)
+    return merged.values()
 
 
 def _by_topic(results: Results) -> dict[str, list[tuple[int, OffsetFetchResult]]]:
@@ -174,10 +211,12 @@ def _topics(results: Results) -> list[OffsetFetchResponseTopic]:
     ]
 
 
-def _batched_topics(results: Results) -> list[OffsetFetchResponseTopics]:
-    """`_topics` with the struct types of version 8 and later."""
+def _batched_topics(results: Results, topic_id: Callable[[str], UUID]) -> list[OffsetFetchResponseTopics]:
+    """`_topics` with the struct types of version 8 and later. ``topic_id`` is for version 10 and later."""
     return [
-        OffsetFetchResponseTopics(name=name, partitions=_structs(OffsetFetchResponsePartitions, partitions))
+        OffsetFetchResponseTopics(
+            name=name, topic_id=topic_id(name), partitions=_structs(OffsetFetchResponsePartitions, partitions)
+        )
         for name, partitions in _by_topic(results).items()
     ]
 

@@ -2,9 +2,9 @@
 
 v0 answers with a list of segment starts; v1 with one offset and its timestamp (KIP-79); v2 has isolation levels
 (KIP-98); v4 leader epochs (KIP-320); v5 may answer OFFSET_NOT_AVAILABLE (KIP-207); v7 asks for the greatest timestamp,
--3 (KIP-734); v8 for the earliest local offset, -4 (KIP-405); v9 for the latest tiered one, -5 (KIP-1005), and without
-tiers that is -1. -1 is the end that the caller may see, -2 the start; both are answered at once. Looking up a time
-reads the log in the worker pool.
+-3 (KIP-734); v8 for the earliest local offset, -4 (KIP-405); v9 for the latest tiered one, -5 (KIP-1005); v11 for the
+earliest that is not tiered yet, -6 (KIP-1023); without tiers both are -1. -1 is the end that the caller may see, -2 the
+start; both are answered at once. Looking up a time reads the log in the worker pool.
 """
 
 from collections import Counter
@@ -29,7 +29,13 @@ from ....protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from ....protocol.sentinels import EARLIEST, LATEST
-from ....replication.leader.offset_lookup import EARLIEST_LOCAL, LATEST_TIERED, MAX_TIMESTAMP, OffsetQuery
+from ....replication.leader.offset_lookup import (
+    EARLIEST_LOCAL,
+    EARLIEST_PENDING_UPLOAD,
+    LATEST_TIERED,
+    MAX_TIMESTAMP,
+    OffsetQuery,
+)
 from ....replication.partition.isolation import Isolation, check_isolation_level
 from ....replication.partition_set import PartitionSet
 from ....storage.segment.record_search import FoundOffset
@@ -40,7 +46,14 @@ from ...requests.duplicate_names import MAX_DUPLICATES
 __all__ = ["ListOffsets"]
 
 _DEBUGGING_CONSUMER = -2
-_FIRST_VERSION = {EARLIEST: 0, LATEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+_FIRST_VERSION = {
+    EARLIEST: 0,
+    LATEST: 0,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
 
 
 class ListOffsets:

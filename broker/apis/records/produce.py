@@ -2,7 +2,7 @@
 
 v0-2 carry message sets (magic 0 and 1), v3+ exactly one batch of magic 2 a partition (KIP-98); v7 allows zstd
 (KIP-110); v8 has per-record errors (KIP-467); v10 names the leader when it is another broker (KIP-951); v11 is v10 for
-clients that know more transaction errors (KIP-890).
+clients that know more transaction errors (KIP-890); v13 names topics by id (KIP-516).
 
 acks=0 gets no response: an error closes the connection. acks=1 is answered after our append, acks=-1 when the high
 watermark covers it. The response is returned at once if it is complete; otherwise a future of it.
@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Set
 from functools import partial
 from struct import Struct
+from uuid import UUID
 
 from ....base.acls import AclOperation, AclResourceType
 from ....base.topic_partition import TopicPartition
@@ -24,6 +25,7 @@ from ....protocol.errors import (
     InvalidRequiredAcksError,
     KafkaError,
     TransactionalIdAuthorizationError,
+    UnknownTopicIdError,
     UnknownTopicOrPartitionError,
     UnsupportedCompressionTypeError,
 )
@@ -34,6 +36,7 @@ from ....protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
+    TopicProduceData,
     TopicProduceResponse,
 )
 from ....protocol.records.batch import CODEC_MASK, LENGTH_POSITION, LOG_OVERHEAD, MAGIC_POSITION, unpack_length
@@ -45,15 +48,17 @@ from ....replication.transaction_checks import TransactionChecks, producer_of
 from ...metadata.leader_hints import LeaderHints, current_leader, endpoints_of
 from ...requests.context import CloseConnectionError, EncodedResponse, RequestContext
 from .produce_rights import TRANSACTIONAL, require_right_to_transaction, topic_denial
-from .produce_template import FIRST_VERSION, ProduceTemplate, ProduceTemplates, SingleBatchRequest
+from .produce_template import TEMPLATE_VERSIONS, ProduceTemplate, ProduceTemplates, SingleBatchRequest
 
 __all__ = ["Produce"]
 
 Answer = ProduceResponse | EncodedResponse | Awaitable[ProduceResponse | EncodedResponse | None] | None
 Append = Callable[[AppendRequest, Callable[[AppendResult], None]], None]
+TopicName = Callable[[UUID], str | None]
 
 ADMIN_CLIENT_ID = "__admin_client"
 _VALID_ACKS = (-1, 0, 1)
+_FIRST_WITH_TOPIC_IDS = 13
 _NO_LEADER_HINT = LeaderIdAndEpoch()  # shared by all responses without one; never changed
 
 _BATCH = Struct(">qiibIh")  # base offset, length, leader epoch, magic, crc, attributes
@@ -75,9 +80,12 @@ _NOTHING: frozenset[str] = frozenset()
 
 class Produce:
     """The handler. ``partitions`` takes the appends, ``hints`` gives the leaders of other partitions. ``transactions``
-    verifies transactions with their coordinators."""
+    verifies transactions with their coordinators. ``topic_name`` gives the name of the topic with an id."""
 
-    def __init__(self, partitions: PartitionSet, hints: LeaderHints, transactions: TransactionChecks) -> None:
+    def __init__(
+        self, partitions: PartitionSet, hints: LeaderHints, transactions: TransactionChecks, topic_name: TopicName
+    ) -> None:
+        self._topic_name = topic_name
         self._transactions = transactions
         self._partitions = partitions
         self._hints = hints
@@ -124,17 +132,18 @@ class Produce:
             _require_one_producer(request)
             append = partial(self._transactions.append, request.transactional_id, version)
         allow_internal = context.client_id == ADMIN_CLIENT_ID
+        topics = self._named(request, version)
         if denied is None:
-            topics = (topic.name for topic in request.topic_data)
-            denied = context.denied(AclOperation.WRITE, AclResourceType.TOPIC, topics)
-        for topic in request.topic_data:
-            name = topic.name
-            slots: list[PartitionProduceResponse] = []
-            if topic.partition_data:
-                response.message.responses.append(TopicProduceResponse(name=name, partition_responses=slots))
+            names = (name for name, _ in topics if name is not None)
+            denied = context.denied(AclOperation.WRITE, AclResourceType.TOPIC, names)
+        for name, topic in topics:
+            slots = response.slots_of(topic)
             for data in topic.partition_data:
                 slot = PartitionProduceResponse(index=data.index, base_offset=-1, current_leader=_NO_LEADER_HINT)
                 slots.append(slot)
+                if name is None:
+                    response.refuse(slot, UnknownTopicIdError())
+                    continue
                 if name in denied:
                     response.refuse(slot, topic_denial(request.transactional_id, data.records))
                     continue
@@ -154,9 +163,17 @@ class Produce:
                 )
         return response.result()
 
+    def _named(
+        self, request: ProduceRequest | SingleBatchRequest, version: int
+    ) -> list[tuple[str | None, TopicProduceData]]:
+        """The topics of the request with their names; None: no topic has the id."""
+        if version < _FIRST_WITH_TOPIC_IDS:
+            return [(topic.name, topic) for topic in request.topic_data]
+        return [(self._topic_name(topic.topic_id), topic) for topic in request.topic_data]
+
     def request_codec(self, version: int) -> ProduceTemplates | None:
         """See `HasRequestCodec`."""
-        return ProduceTemplates(version) if version >= FIRST_VERSION else None
+        return ProduceTemplates(version) if version in TEMPLATE_VERSIONS else None
 
     def hint_leader(self, name: str, slot: PartitionProduceResponse, response: "_Response") -> None:
         """Name the leader in the response, if we know it."""
@@ -247,6 +264,15 @@ class _Response:
         self.settle(name, slot, result)
         self._add_endpoints()
         return self.message
+
+    def slots_of(self, topic: TopicProduceData) -> list[PartitionProduceResponse]:
+        """An empty list for the results of the topic's partitions, which belongs to the response unless it has none."""
+        slots: list[PartitionProduceResponse] = []
+        if topic.partition_data:
+            self.message.responses.append(
+                TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=slots)
+            )
+        return slots
 
     def refuse(self, slot: PartitionProduceResponse, error: KafkaError) -> None:
         slot.error_code = error.code

@@ -23,10 +23,11 @@ from ....protocol.messages.produce import (
 from ....replication.partition.append_result import AppendResult
 from ...network.request import Request
 
-__all__ = ["FIRST_VERSION", "ProduceTemplate", "ProduceTemplates", "SingleBatchRequest"]
+__all__ = ["TEMPLATE_VERSIONS", "ProduceTemplate", "ProduceTemplates", "SingleBatchRequest"]
 
-FIRST_VERSION = 5
-"""The first version whose response has all three numbers of an append. Its batches have magic 2."""
+TEMPLATE_VERSIONS = range(5, 13)
+"""From the first version whose response has all three numbers of an append, and whose batches have magic 2, to the last
+one that names topics."""
 
 _MOST_TEMPLATES = 1024  # in a version; each takes 1.6 KiB at most
 _MISSES_PER_REPLACEMENT = 16

@@ -31,7 +31,7 @@ def fetch_sessions(config: Config, random: Random) -> FetchSessions:
 def record_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     partitions = parts.partitions
     return {
-        ApiKey.PRODUCE: Produce(partitions, parts.cache, parts.coordinators.transaction_checks),
+        ApiKey.PRODUCE: Produce(partitions, parts.cache, parts.coordinators.transaction_checks, parts.cache.topic_name),
         ApiKey.FETCH: _fetch(parts),
         ApiKey.LIST_OFFSETS: ListOffsets(partitions),
         ApiKey.OFFSET_FOR_LEADER_EPOCH: OffsetForLeaderEpoch(partitions),

@@ -63,7 +63,9 @@ async def test_every_version_describes_groups(world: GroupWorld, version: int) -
     )
     assert group.members[0].member_assignment == b"share of a-0001"
     assert group.authorized_operations == (328 if version >= 3 else -(2**31))
-    assert (nothing.error_code, nothing.group_state, nothing.members) == (0, "Dead", [])
+    code = ErrorCode.GROUP_ID_NOT_FOUND if version >= 6 else ErrorCode.NONE
+    assert (nothing.error_code, nothing.group_state, nothing.members) == (code, "Dead", [])
+    assert nothing.error_message == ("Group nothing not found." if version >= 6 else None)
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.DELETE_GROUPS))

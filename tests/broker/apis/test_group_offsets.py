@@ -1,5 +1,7 @@
 """OffsetCommit and OffsetFetch: OffsetFetch returns the offsets that OffsetCommit stored."""
 
+from uuid import UUID
+
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.groups.offset_commit import OffsetCommit
@@ -8,6 +10,7 @@ from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.requests.duplicate_names import MAX_DUPLICATES
 from pybroker.protocol.apis import ApiKey
+from pybroker.protocol.codec import NULL_UUID
 from pybroker.protocol.errors import ErrorCode, KafkaError, UnknownServerError
 from pybroker.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -24,6 +27,7 @@ from pybroker.protocol.messages.offset_fetch import (
 from support.in_process.group_handlers import call, owning_coordinator, versions
 
 NOW_MS = 5_000
+LAST_WITH_NAMES = 9
 
 
 class Tree:
@@ -48,12 +52,22 @@ def topic_exists(topic: str, partition: int) -> bool:
     return topic in ("a", "b") and 0 <= partition < 2
 
 
+class TopicIds:
+    """The ids of the topics a and b."""
+
+    def topic_id(self, topic: str) -> UUID:
+        return UUID(int=ord(topic)) if topic in ("a", "b") else NULL_UUID
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        return {UUID(int=ord(topic)): topic for topic in "ab"}.get(topic_id)
+
+
 class Handlers:
     def __init__(self, coordinator: GroupCoordinator) -> None:
         self.coordinator = coordinator
         self.tree = Tree()
-        self.commit = OffsetCommit(coordinator.commits, topic_exists, self.tree)
-        self.fetch = OffsetFetch(coordinator.commits, topic_exists, self.tree)
+        self.commit = OffsetCommit(coordinator.commits, topic_exists, self.tree, TopicIds())
+        self.fetch = OffsetFetch(coordinator.commits, topic_exists, self.tree, TopicIds())
 
     async def commit_offsets(self, version: int, *offsets: tuple[str, int, int], **fields: object) -> dict[object, int]:
         """Commit each (topic, partition, offset). Returns error codes by (topic, partition)."""
@@ -111,7 +125,7 @@ async def handlers(settings: GroupSettings | None = None) -> Handlers:
     return Handlers(coordinator)
 
 
-@pytest.mark.parametrize("version", versions(ApiKey.OFFSET_COMMIT, first=1))
+@pytest.mark.parametrize("version", versions(ApiKey.OFFSET_COMMIT, first=1, last=LAST_WITH_NAMES))
 async def test_every_version_commits_offsets_and_refuses_unknown_partitions(version: int) -> None:
     broker = await handlers()
 
@@ -175,7 +189,7 @@ async def test_a_commit_of_a_wrong_generation_is_refused_for_each_partition() ->
     assert codes == {("a", 0): ErrorCode.ILLEGAL_GENERATION, ("zz", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
-@pytest.mark.parametrize("version", versions(ApiKey.OFFSET_FETCH, first=1))
+@pytest.mark.parametrize("version", versions(ApiKey.OFFSET_FETCH, first=1, last=LAST_WITH_NAMES))
 async def test_every_version_fetches_offsets(version: int) -> None:
     broker = await handlers()
     await broker.commit_offsets(8, ("a", 0, 5))
@@ -188,7 +202,7 @@ async def test_every_version_fetches_offsets(version: int) -> None:
     assert offsets == {("a", 0): (5, epoch, "m", 0), ("a", 1): nothing, ("nowhere", 0): nothing}
 
 
-@pytest.mark.parametrize("version", versions(ApiKey.OFFSET_FETCH, first=2))
+@pytest.mark.parametrize("version", versions(ApiKey.OFFSET_FETCH, first=2, last=LAST_WITH_NAMES))
 async def test_null_topics_fetch_all_committed_offsets(version: int) -> None:
     broker = await handlers()
     await broker.commit_offsets(8, ("a", 0, 5), ("b", 1, 6))
@@ -209,7 +223,7 @@ async def test_offset_fetch_version_8_fetches_offsets_of_many_groups() -> None:
     ]
 
 
-@pytest.mark.parametrize("version", versions(ApiKey.OFFSET_FETCH, first=1))
+@pytest.mark.parametrize("version", versions(ApiKey.OFFSET_FETCH, first=1, last=LAST_WITH_NAMES))
 async def test_an_error_of_the_group_is_at_the_top_or_in_each_partition_by_version(version: int) -> None:
     broker = await handlers()
     for partition in range(4):

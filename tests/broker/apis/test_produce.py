@@ -4,6 +4,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
@@ -40,6 +41,7 @@ from support.in_process.replicas import (
 from support.in_process.transaction_coordinator import TransactionCoordinator
 
 LATEST_VERSION = 11
+ORDERS_ID = UUID(int=1)
 
 
 class Producer:
@@ -50,7 +52,7 @@ class Producer:
         self.hints = FixedHints()
         self.coordinator = TransactionCoordinator()
         checks = TransactionChecks(replicas.partitions, self.coordinator.ask, lambda: NOW_MS, is_enabled=True)
-        self.handler = Produce(replicas.partitions, self.hints, checks)
+        self.handler = Produce(replicas.partitions, self.hints, checks, {ORDERS_ID: TP.topic}.get)
 
     def send(
         self,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.broker.apis.records import produce_template
-from pybroker.broker.apis.records.produce_template import FIRST_VERSION, ProduceTemplates, SingleBatchRequest
+from pybroker.broker.apis.records.produce_template import TEMPLATE_VERSIONS, ProduceTemplates, SingleBatchRequest
 from pybroker.broker.network.request import Request
 from pybroker.protocol.codec import DecodeError, decode_prefix, encode
 from pybroker.protocol.messages.produce import (
@@ -18,7 +18,7 @@ from pybroker.protocol.messages.produce import (
 from pybroker.replication.partition.append_result import AppendResult
 from support.in_process.replicas import ADDRESS, NOW_MS
 
-VERSIONS = range(FIRST_VERSION, max(ProduceRequest.MESSAGE.versions) + 1)
+VERSIONS = TEMPLATE_VERSIONS
 INT16 = st.integers(-(1 << 15), (1 << 15) - 1)
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)

@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.records.produce import Produce
-from pybroker.broker.apis.records.produce_template import FIRST_VERSION, SingleBatchRequest
+from pybroker.broker.apis.records.produce_template import TEMPLATE_VERSIONS, SingleBatchRequest
 from pybroker.broker.network.request import LaterReply, Request
 from pybroker.broker.network.request_header import RequestHeaderParser
 from pybroker.broker.requests.context import RequestContext
@@ -44,7 +44,7 @@ from support.in_process.replicas import (
 )
 from support.in_process.transaction_coordinator import TransactionCoordinator
 
-VERSIONS = range(FIRST_VERSION, max(ProduceRequest.MESSAGE.versions) + 1)
+VERSIONS = TEMPLATE_VERSIONS
 CORRELATION_ID = 77
 OTHER = TopicPartition(TP.topic, 1)
 
@@ -72,7 +72,7 @@ class Broker:
         self.hints = FixedHints()
         asked = TransactionCoordinator()
         checks = TransactionChecks(self.replicas.partitions, asked.ask, lambda: NOW_MS, is_enabled=True)
-        self.handler = Counting(self.replicas.partitions, self.hints, checks)
+        self.handler = Counting(self.replicas.partitions, self.hints, checks, lambda _id: None)
         handler = self.handler if has_codec else self._decode_all
         self.dispatcher = Dispatcher({ApiKey.PRODUCE: handler})
 

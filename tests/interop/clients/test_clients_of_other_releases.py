@@ -16,13 +16,14 @@ VERSIONS_INFERRED = {
     "2.0": (2, 0),
     "2.8": (2, 8),
     "3.6": (3, 6),
-    "4.1": (4, 0),  # kafka-python knows no later one
+    "4.1": (4, 1),
+    "4.2": (4, 2),
 }
 BY_0_10_2 = {"ApiVersion", "BrokerBalancedConsumer", "BrokerGroupCoordinator", "LZ4", "MsgVer1", "OffsetTime", "Sasl"}
 BY_0_10_2 |= {"SaslHandshake", "ThrottleTime"}
 BY_1_1 = BY_0_10_2 | {"MsgVer2", "IdempotentProducer", "SaslAuthReq"}
 BY_2_1 = BY_1_1 | {"ZSTD"}
-FEATURES = {"0.10.2": BY_0_10_2, "1.1": BY_1_1, "2.0": BY_1_1, "2.8": BY_2_1, "3.6": BY_2_1, "4.1": BY_2_1}
+FEATURES = {"0.10.2": BY_0_10_2, "1.1": BY_1_1, "2.0": BY_1_1, **dict.fromkeys(("2.8", "3.6", "4.1", "4.2"), BY_2_1)}
 """The features that librdkafka enables because of the versions that a broker lists."""
 
 
@@ -89,7 +90,7 @@ def test_cluster_replicates_while_clients_see_an_old_release() -> None:
         producer.close()
 
 
-@pytest.mark.parametrize("release", ["0.10.2", "1.1", "4.1"])
+@pytest.mark.parametrize("release", ["0.10.2", "1.1", "4.2"])
 def test_librdkafka_logs_in_after_the_release_refused_its_first_version_of_api_versions(release: str) -> None:
     """0.10.2 and 1.1 do not know version 3, which librdkafka asks for first."""
     with Broker({"pybroker.as.version": release}, users={"alice": "secret"}) as broker:

@@ -324,8 +324,8 @@ KAFKA_4_0 = {ApiKey.PRODUCE: (0, 12), ApiKey.FETCH: (4, 17), ApiKey.METADATA: (0
         (KAFKA_2_1, ApiKey.PRODUCE, 7),
         (KAFKA_2_1, ApiKey.FETCH, 10),
         (KAFKA_4_0, ApiKey.FETCH, 17),
-        (KAFKA_4_0, ApiKey.METADATA, 12),
-        (KAFKA_4_0, ApiKey.LIST_OFFSETS, 10),
+        (KAFKA_4_0, ApiKey.METADATA, 13),
+        (KAFKA_4_0, ApiKey.LIST_OFFSETS, 11),
     ],
 )
 def test_newest_common_version_is_chosen(served: dict[ApiKey, tuple[int, int]], key: ApiKey, version: int) -> None:

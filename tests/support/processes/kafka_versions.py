@@ -11,7 +11,7 @@ from support.processes.java import ROOT, java_command
 from support.processes.kafka_process import JavaProcess, KafkaProcess, ZooKeeperProcess
 from support.processes.ports import free_port
 
-__all__ = ["KRaftProcess", "started_kafka"]
+__all__ = ["KRaftProcess", "libs_of", "started_kafka"]
 
 _USUAL = "3.9.1"
 _CLUSTER_ID = "rqLCxXzMRjWTp3kJ2dUUyA"
@@ -26,7 +26,7 @@ _ONE_REPLICA = {
 
 
 @cache
-def _libs_of(version: str) -> Path:
+def libs_of(version: str) -> Path:
     """The folder of the jars, which are fetched once. Skips the test with the reason if that fails."""
     fetched = subprocess.run(
         ["sh", str(ROOT / "scripts" / "fetch-kafka"), version], capture_output=True, text=True, check=False
@@ -74,7 +74,7 @@ class KRaftProcess(JavaProcess):
 def started_kafka(version: str, directory: Path) -> Iterator[str]:
     """The address of a broker of this version. Skips the test if there are no jars."""
     if version.startswith("4."):
-        kraft = KRaftProcess(directory, _libs_of(version))
+        kraft = KRaftProcess(directory, libs_of(version))
         kraft.start()
         try:
             yield kraft.bootstrap_servers
@@ -82,7 +82,7 @@ def started_kafka(version: str, directory: Path) -> Iterator[str]:
             kraft.stop()
         return
     is_old = version.startswith(("0.", "1.", "2."))
-    libs = _libs_of(version) if version != _USUAL else None
+    libs = libs_of(version) if version != _USUAL else None
     authorizer = "kafka.security.auth.SimpleAclAuthorizer" if is_old else "kafka.security.authorizer.AclAuthorizer"
     zookeeper = ZooKeeperProcess(directory / "zookeeper", libs=libs).start()
     kafka = KafkaProcess(
