@@ -81,7 +81,7 @@ class BrokerServer:
     """One broker on the running event loop: ``await start()``, then ``await stop()`` or ``kill()``, once each.
 
     ``failed`` gets the error when the broker cannot go on; the owner must stop the broker then. Once started:
-    ``endpoints``, the addresses it listens on; ``observability.endpoints``, those of HTTP; ``api_parts``, its parts.
+    ``endpoints`` and ``observability.endpoints``, its addresses; ``api_parts``, ``metadata_store``, ``schedules``.
     """
 
     endpoints: Sequence[Endpoint]
@@ -89,7 +89,7 @@ class BrokerServer:
     _background: ClosablePool
     _logs: LogStore
     _run_in_pool: RunInPool
-    _store: MetadataStore
+    metadata_store: MetadataStore
     _settings: LiveSettings
     _protection: Protection
     _metadata: MetadataPlane
@@ -98,7 +98,7 @@ class BrokerServer:
     _partitions: PartitionSet
     _changes: StateChanges
     _orders: ControllerOrders
-    _schedules: Schedules
+    schedules: Schedules
     _coordinators: Coordinators
     _clocked: ClockedBroker | Unclocked
     _addresses: AdvertisedAddresses
@@ -192,15 +192,15 @@ class BrokerServer:
             listeners = await self._bind_listeners()
             steps.begin(f"the registration of broker id {self.broker_id}")  # then `_registered` begins the next step
             await self._metadata.start(registered_endpoints(self._settings.dynamic.config, self.endpoints))
-            self._schedules.store.start()
-            self._schedules.replication.start()
+            self.schedules.store.start()
+            self.schedules.replication.start()
             self._coordinators.start()
             self._tasks.spawn(self._settings.run())
             self._tasks.spawn(self._authorization.run())
             self._tasks.spawn(self._protection.run())
             steps.begin("the latest changes of settings")
             await self._settings.changes.caught_up()
-            self._store.start_is_over()
+            self.metadata_store.start_is_over()
             await listeners.serve()
             access, spawn = self._authorization.access, self._tasks.spawn
             self.observability.show(self.api_parts, listeners, self.endpoints, self._overrides, spawn, access)
@@ -238,13 +238,13 @@ class BrokerServer:
         await self._run_in_pool(self._logs.lock_directories)
         await self.observability.open(self._parts, self._run_in_pool, self._logs)
         use = await self._run_in_pool(partial(find_earlier_use, environment.files, config))
-        self._store = await self._open_store()
-        self._parts.add(self._store.close, self._store.kill)
+        self.metadata_store = await self._open_store()
+        self._parts.add(self.metadata_store.close, self.metadata_store.kill)
         self._steps.begin(f"the metadata in {config.metadata_place}")
-        if use.owner is not None and not await holds_cluster(ClusterTree(self._store), use.has_cluster_id):
+        if use.owner is not None and not await holds_cluster(ClusterTree(self.metadata_store), use.has_cluster_id):
             raise missing_store(config, "empty", use.owner)
-        identity = await resolve_identity(self._store, config, use.broker_id, environment.random)
-        self._settings = LiveSettings(ClusterTree(self._store), identity.broker_id, self._run_in_pool)
+        identity = await resolve_identity(self.metadata_store, config, use.broker_id, environment.random)
+        self._settings = LiveSettings(ClusterTree(self.metadata_store), identity.broker_id, self._run_in_pool)
         self.config = config = await self._settings.load(config)
         self.observability.follow_settings(self._settings.dynamic)
         self._protection = await Protection.open(config, self._settings, environment)
@@ -252,7 +252,7 @@ class BrokerServer:
         self._pool.resize(config.int("num.io.threads"))
         self._logs.update_config(config)
         self._metadata = MetadataPlane(
-            self._store,
+            self.metadata_store,
             config,
             identity,
             channel_to=self._channel_to,
@@ -268,7 +268,7 @@ class BrokerServer:
             ),
         )
         await self._overrides.load(self._metadata.tree)
-        await self._authorization.load(config, self._store, environment, self._settings.loggers)
+        await self._authorization.load(config, self.metadata_store, environment, self._settings.loggers)
 
     async def _open_store(self) -> MetadataStore:
         begin_session = partial(self._environment.open_store, self.config, self._environment.clock_ms)
@@ -303,7 +303,7 @@ class BrokerServer:
         self._parts.add(self._partitions.close, self._partitions.close)
         if not config.uses_embedded_store:
             self._links = links = self._link_with_others(config)
-            links.watch_contact(self._store)
+            links.watch_contact(self.metadata_store)
             links.transaction_version = lambda: self._settings.features.transaction_version
             self._metadata.auto_creation = links.topic_creation(self._metadata.topics)
             self._metadata.producer_ids = links.producer_ids()
@@ -432,7 +432,7 @@ class BrokerServer:
         )
         self.observability.watch(parts, self._links, self._parts)
         limit = self.config.int("pybroker.request.max.elements")
-        self._clocked = clocked_broker(self._environment, parts, self._schedules.store, self._parts)
+        self._clocked = clocked_broker(self._environment, parts, self.schedules.store, self._parts)
         table, access = self._clocked.watched(handlers(parts)), self._authorization.access
         return Dispatcher(table, limit, access, throttling, parts.served_versions)
 
@@ -442,7 +442,7 @@ class BrokerServer:
 
     def _build_schedules(self) -> None:
         """Build the schedules; register the parts that end after the coordinator and before the partitions."""
-        self._schedules = schedules = Schedules(
+        self.schedules = schedules = Schedules(
             self.config, self._environment, self._logs, self._background, self._partitions, self._changes
         )
         self._parts.add(schedules.replication.stop, schedules.replication.kill)

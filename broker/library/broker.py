@@ -175,7 +175,7 @@ class Broker(Inspection):
         if self._ring is not None:
             environment.timed_by = self._ring.beside
         self._server = server = BrokerServer(self.config, environment)
-        server.listeners_made = self._kit.attach
+        self._kit.follow(server)
         if server.config.boolean(TEST_KIT):
             from ..test_kit.routes import add_routes  # most tests have no need of HTTP
 

@@ -107,7 +107,7 @@ def _broker_with_test_kit(config: Config) -> BrokerServer:
 
     kit = Kit(TestClock())
     broker = BrokerServer(config, Environment(opens_default_http=True, files=kit.new_files(), test_clock=kit.clock))
-    broker.listeners_made = kit.attach
+    kit.follow(broker)
     kit.end = _end_process
     add_routes(broker.observability.router, kit)
     return broker

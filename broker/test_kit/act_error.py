@@ -8,4 +8,4 @@ class ActError(Exception):
 
 
 class NotHereError(ActError):
-    """Another broker of the cluster can do it: the controller, or the coordinator."""
+    """Another broker of the cluster can do it: the controller, a coordinator or a leader."""

@@ -2,10 +2,13 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from ...base.coordinator_partition import partition_for_key
 from ...base.kafka_names import CONSUMER_OFFSETS_TOPIC
+from ...controller.tree.metadata_store import MetadataStoreError
+from ...controller.tree.znodes import broker_path
 from ...protocol.apis import ApiKey
 from ...protocol.errors import ErrorCode
 from ...protocol.messages import (
@@ -20,6 +23,7 @@ from ...protocol.messages import (
 from ...protocol.records.builder import build_batch
 from ...protocol.records.walk import Record
 from ..clock.clocks import TestClock
+from ..server import BrokerServer
 from .act_error import ActError
 from .disk import Disk
 from .own_requests import OwnRequests
@@ -35,23 +39,36 @@ _VALUE = b"left open by a test"
 
 
 class Acts:
-    """Acts of one running broker. ``own``: its requests to itself. They raise ActError when the broker cannot do what
-    they ask, and ValueError for words without a meaning."""
+    """Acts of one broker. ``own``: its requests to itself; ``server``: the running broker. They raise ActError when the
+    broker cannot do what they ask, and ValueError for words without a meaning."""
 
-    def __init__(self, own: Callable[[], OwnRequests], clock: TestClock, disk: Disk) -> None:
+    def __init__(
+        self, own: Callable[[], OwnRequests], server: Callable[[], BrokerServer], clock: TestClock, disk: Disk
+    ) -> None:
         self._own = own
+        self._server = server
         self._clock = clock
         self.disk = disk
 
     # -- logs
 
     async def apply_retention(self) -> None:
-        """Run a round of retention now, and of all other upkeep by age."""
+        """Run a round of retention now, and of all other upkeep by age. As in Kafka it deletes whole segments, the
+        active one only when its last record is too old."""
         await self._clock.advance()
 
-    async def compact(self) -> None:
-        """Compact now all logs that are due: closed segments, by ``min.cleanable.dirty.ratio``."""
-        await self._clock.advance()
+    async def compact(self, topic: str | None = None) -> None:
+        """Compact now all topics with ``cleanup.policy=compact``, or one, whatever ``min.cleanable.dirty.ratio`` and
+        the compaction lags say. Open segments are closed before. Segments from the first open transaction on stay."""
+        server = self._server()
+        if not server.config.boolean("log.cleaner.enable"):
+            raise ActError("the broker compacts nothing, because log.cleaner.enable is false")
+        if topic is not None:
+            await self._topic(topic)  # it must exist
+            logs = [log for log in server.api_parts.logs.all_logs() if log.topic_partition.topic == topic]
+            if not all(log.config.compact for log in logs):
+                raise ValueError(f"topic {topic!r} has no cleanup.policy=compact")
+        await server.schedules.store.compact_now(lambda log: topic in (None, log.topic_partition.topic))
 
     async def expire_offsets(self) -> None:
         """Remove now the committed offsets whose retention time is over."""
@@ -71,6 +88,12 @@ class Acts:
 
     async def leave_open(self, transactional_id: str, topic: str, partition: int = 0) -> dict[str, int]:
         """Write one record in a transaction that nobody ends, so that readers of committed records wait behind it."""
+        producer = await self.begin_transaction(transactional_id, topic, partition)
+        written = await self.write_open(transactional_id, topic, partition, **producer)
+        return {**producer, **written}
+
+    async def begin_transaction(self, transactional_id: str, topic: str, partition: int = 0) -> dict[str, int]:
+        """The part of `leave_open` for the coordinator: begin a transaction with a partition. Returns the producer."""
         producer = await self.fence(transactional_id)
         topics = [add_partitions_to_txn.AddPartitionsToTxnTopic(name=topic, partitions=[partition])]
         adding = add_partitions_to_txn.AddPartitionsToTxnRequest(
@@ -88,10 +111,16 @@ class Acts:
                 None,
             ),
         )
+        return producer
+
+    async def write_open(
+        self, transactional_id: str, topic: str, partition: int, producer_id: int, producer_epoch: int
+    ) -> dict[str, int]:
+        """The part of `leave_open` for the leader: write a record of the transaction. Returns its offset."""
         records = build_batch(
-            [Record(0, self._clock.clock_ms(), None, _VALUE)],
-            producer_id=producer["producer_id"],
-            producer_epoch=producer["producer_epoch"],
+            [Record(0, self._clock.clock_ms(), _VALUE, _VALUE)],
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
             base_sequence=0,
             is_transactional=True,
         )
@@ -103,7 +132,7 @@ class Acts:
             topic_data=[produce.TopicProduceData(name=topic, partition_data=data)],
         )
         done = await self._own().ask_until_done(ApiKey.PRODUCE, 7, writing, _of_the_partition)
-        return {**producer, "offset": done.responses[0].partition_responses[0].base_offset}
+        return {"offset": done.responses[0].partition_responses[0].base_offset}
 
     # -- leaders
 
@@ -195,6 +224,29 @@ class Acts:
 
     async def _replicas(self, topic: str, partition: int) -> list[int]:
         return list((await self._state(topic, partition)).replica_nodes)
+
+    # -- metadata store
+
+    async def expire_session(self) -> None:
+        """End the session with the metadata store, as a long pause does; returns when the broker is registered again.
+        A broker with the embedded store has no session."""
+        server = self._server()
+        store, path = server.metadata_store, broker_path(server.broker_id)
+        before = store.session_id
+        try:
+            await store.expire()
+        except MetadataStoreError as error:
+            raise ActError(str(error)) from error
+
+        async def is_registered() -> bool:
+            if store.session_id == before or store.is_session_lost:
+                return False
+            with suppress(MetadataStoreError):
+                found = await store.exists(path)
+                return found is not None and found.ephemeral_owner == store.session_id
+            return False
+
+        await self._own().until(is_registered, "the registration with a new session")
 
     # -- loop
 

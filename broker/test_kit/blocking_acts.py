@@ -21,9 +21,13 @@ class BlockingActs:
         """As `Acts.apply_retention`."""
         self._call(self._acts.apply_retention())
 
-    def compact(self) -> None:
+    def compact(self, topic: str | None = None) -> None:
         """As `Acts.compact`."""
-        self._call(self._acts.compact())
+        self._call(self._acts.compact(topic))
+
+    def expire_session(self) -> None:
+        """As `Acts.expire_session`."""
+        self._call(self._acts.expire_session())
 
     def expire_offsets(self) -> None:
         """As `Acts.expire_offsets`."""

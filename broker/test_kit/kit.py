@@ -9,12 +9,15 @@ from ..clock.clocks import TestClock
 from ..faults.faults import Faults
 from ..network.listener import Listeners
 from ..requests.dispatch import Dispatcher
+from ..server import BrokerServer
 from .act_error import ActError
 from .acts import Acts
 from .disk import Disk, TroubledFiles
 from .own_requests import OwnRequests
 
 __all__ = ["Kit"]
+
+_NOT_RUNNING = "the broker does not run"
 
 
 class EndBroker(Protocol):
@@ -29,15 +32,21 @@ class Kit:
         self.clock = clock
         self.faults = Faults() if faults is None else faults
         self.disk = Disk()
-        self.acts = Acts(self._requests, clock, self.disk)
+        self.acts = Acts(self._requests, self._running, clock, self.disk)
         self.end: EndBroker | None = None
         """Stops or kills the broker; the owner of the broker sets it."""
+        self._server: BrokerServer | None = None
         self._listeners: Listeners | None = None
         self._dispatcher: Dispatcher | None = None
 
     def new_files(self) -> Files:
         """The file system for the next start of the broker."""
         return TroubledFiles(allowed_log_files(), self.disk)
+
+    def follow(self, server: BrokerServer) -> None:
+        """Belong to a broker that is about to start."""
+        self._server = server
+        server.listeners_made = self.attach
 
     def attach(self, listeners: Listeners, topic_name: Callable[[UUID], str | None]) -> None:
         """The broker starts. See `ListenersMade`."""
@@ -57,8 +66,13 @@ class Kit:
         self.faults.clear()
         self.disk.heal()
 
+    def _running(self) -> BrokerServer:
+        if self._server is None or not self._server.is_running:
+            raise ActError(_NOT_RUNNING)
+        return self._server
+
     def _requests(self) -> OwnRequests:
         if self._listeners is None or self._dispatcher is None:
-            raise ActError("the broker does not run")
+            raise ActError(_NOT_RUNNING)
         listener_name = next(iter(self._listeners.counters))
         return OwnRequests(self._dispatcher.handlers, listener_name, self.clock.clock_ms)

@@ -22,7 +22,7 @@ _RETRIED = frozenset(
         ErrorCode.LEADER_NOT_AVAILABLE,
     )
 )
-_OF_ANOTHER_BROKER = frozenset((ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_COORDINATOR))
+_OF_ANOTHER_BROKER = frozenset((ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_COORDINATOR, ErrorCode.NOT_LEADER_OR_FOLLOWER))
 _PATIENCE_S = 10.0
 _PAUSE_S = 0.005
 

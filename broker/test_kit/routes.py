@@ -34,6 +34,7 @@ ACTS = (
     "disk_heal",
     "disk_slow",
     "expire_offsets",
+    "expire_session",
     "fence",
     "leave_open",
     "move_coordinator",

@@ -329,6 +329,11 @@ class MetadataStore(abc.ABC):
     def start_is_over(self) -> None:  # noqa: B027  (most stores have nothing to do)
         """Note the end of the broker's start; only the embedded store on a full disk needs to know it."""
 
+    async def expire(self) -> None:
+        """End the session as after a long silence: its owner learns that it has expired. For tests. Raises
+        MetadataStoreError when the session cannot expire, or the store cannot be reached."""
+        raise MetadataStoreError(None, "a broker with the embedded metadata store has no session that expires")
+
     @abc.abstractmethod
     async def close(self) -> None:
         """End the session: operations under way finish, ephemeral nodes are deleted."""

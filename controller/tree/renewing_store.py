@@ -107,6 +107,9 @@ class RenewingStore(MetadataStore):
         future.add_done_callback(lambda _: self.times.add(time_s() - began_s))
         return future
 
+    async def expire(self) -> None:
+        await self._session.expire()
+
     async def close(self) -> None:
         renewing = self._stop_renewing()
         if renewing is not None:

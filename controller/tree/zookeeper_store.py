@@ -47,6 +47,7 @@ from .metadata_store import (
     ensure,
     tell,
 )
+from .session_expiry import expire_session
 from .session_guard import SessionGuard
 from .session_watches import SessionWatches
 from .zookeeper_connection import KazooHandler, first_session, new_client
@@ -220,6 +221,9 @@ class ZooKeeperStore(MetadataStore):
         self._listeners.append(listener)
 
     # -- the end
+
+    async def expire(self) -> None:
+        await self._loop.run_in_executor(None, expire_session, self._client.hosts, self.credentials, self._settings.tls)
 
     async def close(self) -> None:
         """End the session. Without a connection it expires later."""

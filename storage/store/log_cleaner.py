@@ -12,6 +12,7 @@ import errno as errno_codes
 import logging
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +77,7 @@ class LogCleaner:
         self._looks_again = False
         """Another examination was asked for while one, or a compaction, was under way."""
         self._on_rest: list[Callable[[], None]] = []
+        self._forces: Callable[[Log], bool] | None = None
         self._crashes: dict[TopicPartition, int] = {}
         self._uncleanable: dict[TopicPartition, Log] = {}
         self.last_run_ms = self._clock()
@@ -124,10 +126,12 @@ class LogCleaner:
             logger.info("%s: its compaction is cancelled, because the log has changed", tp)
             self._break_off(run)
 
-    def clean_now(self, rested: Callable[[], None]) -> None:
+    def clean_now(self, rested: Callable[[], None], forces: Callable[[Log], bool] | None = None) -> None:
         """Examine all logs now and compact those that are due. `rested` is called when none is due any more, or when
-        the cleaner stops."""
+        the cleaner stops. Until then, logs that `forces` names are due whatever their share of dirty bytes and the age
+        of their records."""
         self._on_rest.append(rested)
+        self._forces = forces or self._forces
         self._looks_again = True
         if self._is_stopped:
             self._tell_rest()
@@ -140,7 +144,7 @@ class LogCleaner:
         self._look_after_backoff()
 
     def _tell_rest(self) -> None:
-        on_rest, self._on_rest = self._on_rest, []
+        on_rest, self._on_rest, self._forces = self._on_rest, [], None
         for rested in on_rest:
             rested()
 
@@ -245,7 +249,9 @@ class LogCleaner:
             self._pool.post(looked, due)
 
     def _assess(self, log: Log, high_watermark: int, now_ms: int) -> Candidate:
-        view, config, tp = log.view, log.config, log.topic_partition
+        view, config, tp, forces = log.view, log.config, log.topic_partition, self._forces
+        if forces is not None and forces(log):
+            config = replace(config, min_cleanable_dirty_ratio=-1.0, min_compaction_lag_ms=0)
         with_first = config.max_compaction_lag_ms < now_ms
         with_largest = config.min_compaction_lag_ms > 0
         facts = [

@@ -71,7 +71,7 @@ class LogStore:
         self.config = config
         self.files = files
         self._pool = pool
-        self._clock = clock
+        self.clock_ms = clock
         self._topic_overrides = topic_overrides
         self._table = LogTable()
         self.directories = LogDirectories(files, pool, self._table, stopwatch_s)
@@ -149,17 +149,17 @@ class LogStore:
 
         `begin_step` is called with each part of the work, as a noun.
         """
-        started, self._report = self._clock(), LoadReport()
+        started, self._report = self.clock_ms(), LoadReport()
         found = [logs for directory in self.directories.online() if (logs := self._find_logs(directory)) is not None]
         settle_unfinished_moves(self.files, found, self.directories, self.deletion)
         unflushed = [self._find_unflushed(logs) for logs in found]
         sizes = [log.size_bytes for logs in unflushed for log in logs]
         if sizes:
             begin_step(f"the recovery of the logs in {', '.join(logs.directory.path for logs in found)}")
-        progress = RecoveryProgress(len(sizes), sum(sizes), self._clock, self._loading_is_given_up.is_set)
+        progress = RecoveryProgress(len(sizes), sum(sizes), self.clock_ms, self._loading_is_given_up.is_set)
         self._progress = progress if sizes else None
         threads = self.config.int("num.recovery.threads.per.data.dir")
-        recovered = recover_ahead(self.files, unflushed, threads, self.log_config, self._clock(), progress)
+        recovered = recover_ahead(self.files, unflushed, threads, self.log_config, self.clock_ms(), progress)
         found = [logs for logs in found if logs.directory.is_online]
         self.logs_to_load = {logs.directory.path: len(logs.logs) for logs in found}
         for logs in found:
@@ -175,7 +175,7 @@ class LogStore:
         progress.finish()
         self._progress = None
         self._report.write()
-        logger.info("loaded %d logs in %d ms", len(self._table), self._clock() - started)
+        logger.info("loaded %d logs in %d ms", len(self._table), self.clock_ms() - started)
 
     def recovered_share(self) -> float | None:
         """The part of the recovery that is done, from 0 to 1; None when none is under way. On any thread."""
@@ -469,7 +469,7 @@ class LogStore:
 
     def _close_logs(self, logs: Iterable[Log]) -> bool:
         def flush_and_close(log: Log) -> None:
-            log.flush(self._clock())
+            log.flush(self.clock_ms())
             log.close()
 
         clean = True

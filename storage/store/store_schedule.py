@@ -123,10 +123,24 @@ class StoreSchedule:
         self._apply_retention()
         self._store.upkeep.remove_expired_producers()
         await self._steps_done()
+        await self._clean_now()
+
+    async def compact_now(self, forces: Callable[[Log], bool]) -> None:
+        """Compact the logs that `forces` names, up to their last stable offset; return when it is done. Their active
+        segments are rolled before, because an active segment is never compacted."""
+        now_ms = self._store.clock_ms()
+        for strand in self._store.all_strands():
+            log = strand.log
+            if log.config.compact and not log.is_offline and log.segments[-1].size_bytes and forces(log):
+                strand.submit(lambda log: log.roll(now_ms))
+        await self._steps_done()
+        await self._clean_now(forces)
+
+    async def _clean_now(self, forces: Callable[[Log], bool] | None = None) -> None:
         cleaner = self._store.cleaner
         if cleaner is not None and not self._stopped:
             rested = self._loop.create_future()
-            cleaner.clean_now(partial(set_done, rested))
+            cleaner.clean_now(partial(set_done, rested), forces)
             await rested
 
     async def deletions_done(self) -> None:

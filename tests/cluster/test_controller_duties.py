@@ -103,7 +103,7 @@ async def test_controller_with_expired_session_becomes_an_ordinary_broker(cluste
     await write(cluster, 0, 5)
     assert cluster.controller_id == 1
     epoch = cluster[1]._metadata.broker_epoch
-    cluster.zookeeper.expire(cluster[1]._store.session_id)
+    cluster.zookeeper.expire(cluster[1].metadata_store.session_id)
     await until(lambda: cluster[1]._metadata.broker_epoch > epoch, "it is registered again")
     await until(lambda: is_controlled(cluster), "a controller")
     await write(cluster, 5, 5)

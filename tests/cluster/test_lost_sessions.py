@@ -28,7 +28,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[BrokerCluster]:
 def lose_session(cluster: BrokerCluster, broker_id: int) -> None:
     """Cuts the broker off from ZooKeeper, which ends its session; it still reaches other brokers."""
     cluster.zookeeper.cut(f"broker {broker_id}")
-    cluster.zookeeper.expire(cluster[broker_id]._store.session_id)
+    cluster.zookeeper.expire(cluster[broker_id].metadata_store.session_id)
 
 
 def isr(cluster: BrokerCluster) -> IsrState:

@@ -159,7 +159,7 @@ class ThreadBroker(Member):
             start_pool=lambda loop, threads, name: WorkerPool(loop, threads, f"{name}-of-{self._mark}"),
         )
         self._server = server = BrokerServer(config, environment)
-        server.listeners_made = self._kit.attach
+        self._kit.follow(server)
         try:
             await server.start()
         except StartError as error:

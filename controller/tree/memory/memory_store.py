@@ -142,6 +142,9 @@ class MemoryStore(MetadataStore):
     def on_session_event(self, listener: Callable[[SessionEvent], None]) -> None:
         self._listeners.append(listener)
 
+    async def expire(self) -> None:
+        self._tree.expire(self.session_id)
+
     async def close(self) -> None:
         """End the session. Without a connection it is left to expire."""
         if self._end is not None:

@@ -76,7 +76,7 @@ class Cluster:
 
     async def kill(self, broker_id: int) -> None:
         server = self._servers.pop(broker_id)
-        store = server._store
+        store = server.metadata_store
         assert isinstance(store, RenewingStore)
         assert isinstance(store._session, ZooKeeperStore)
         credentials = store._session.credentials
