@@ -12,6 +12,8 @@ from enum import Enum
 
 __all__ = [
     "ANY_VERSION",
+    "Acl",
+    "AclEntry",
     "BadVersionError",
     "Check",
     "CheckResult",
@@ -21,6 +23,7 @@ __all__ = [
     "Delete",
     "DeleteResult",
     "EventType",
+    "InvalidAclError",
     "InvalidPathError",
     "MetadataStore",
     "MetadataStoreError",
@@ -126,6 +129,10 @@ class NotAuthorizedError(MetadataStoreError):
     """The ACL of a node, or the store as a whole, forbids the operation to this session."""
 
 
+class InvalidAclError(MetadataStoreError):
+    """An access control list is empty, or has an entry of an unknown scheme or a malformed one."""
+
+
 class StoreWriteError(MetadataStoreError):
     """The store could not make the operation durable, for example on a full disk. It did not happen."""
 
@@ -170,16 +177,35 @@ class Stat:
     """The session whose end deletes the node; 0: none."""
     data_length: int
     num_children: int
+    acl_version: int = 0
+    """The number of times the access control list was set since the creation."""
+
+
+@dataclass(frozen=True, slots=True)
+class AclEntry:
+    """``permissions`` for those whom ``scheme`` and ``id`` name, as in ZooKeeper."""
+
+    permissions: int
+    scheme: str
+    id: str
+
+
+Acl = tuple[AclEntry, ...]
+"""The access control list of a node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create a node under an existing parent. ``sequential``: append a rising number of ten digits."""
+    """Create a node under an existing parent. ``sequential``: append a rising number of ten digits.
+
+    ``acl`` is for trees in memory only; the other stores choose it. None: everyone may do everything.
+    """
 
     path: str
     data: bytes = b""
     ephemeral: bool = False
     sequential: bool = False
+    acl: Acl | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,11 @@ class WatchTable:
         """The number of watched paths; those of data and of children count apart."""
         return len(self._on_data) + len(self._on_children)
 
+    @property
+    def size_chars(self) -> int:
+        """The length of all watched paths; takes time in proportion to their number."""
+        return sum(map(len, self._on_data)) + sum(map(len, self._on_children))
+
     def watch_data(self, path: str, watch: Watch) -> None:
         self._on_data.setdefault(path, {})[watch] = None
 

@@ -130,6 +130,7 @@ def stat_of(stat: ZnodeStat) -> Stat:
         ephemeral_owner=stat.ephemeralOwner,
         data_length=stat.dataLength,
         num_children=stat.numChildren,
+        acl_version=stat.aversion,
     )
 
 

@@ -1,18 +1,27 @@
-"""Fixtures of the metadata store's suite and of a control plane; asserts of the suite explain themselves as those of
-test files do.
+"""Fixtures of the metadata store's suite, of a real ZooKeeper, and of a control plane; asserts of the suite explain
+themselves as those of test files do.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from support.in_process.control_plane import ControlPlane
+from support.processes.kafka_process import ZooKeeperProcess
 
 pytest.register_assert_rewrite("support.in_process.metadata_store_suite")
 
 from support.in_process.metadata_store_suite import store  # noqa: E402
 
 __all__ = ["plane", "store"]
+
+
+@pytest.fixture(scope="session")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperProcess]:
+    """A real ZooKeeper for all tests of this folder; each uses nodes of its own."""
+    process = ZooKeeperProcess(tmp_path_factory.mktemp("zookeeper"), {"forceSync": "no"}).start()
+    yield process
+    process.kill()
 
 
 @pytest.fixture

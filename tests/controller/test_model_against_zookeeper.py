@@ -1,11 +1,9 @@
 """The model of ZooKeeper gives the same results, stats and events as a real ZooKeeper."""
 
 import asyncio
-from collections.abc import Iterator
 from itertools import count
 from random import Random
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pybroker.controller.tree.metadata_store import (
@@ -39,13 +37,6 @@ STEPS = st.lists(st.lists(st.one_of(WRITES, MULTIS, READS), min_size=1, max_size
 """Steps of operations that are started together."""
 
 Step = list[Operation | list[Operation] | tuple[str, str, bool]]
-
-
-@pytest.fixture(scope="module")
-def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperProcess]:
-    process = ZooKeeperProcess(tmp_path_factory.mktemp("zookeeper")).start()
-    yield process
-    process.stop()
 
 
 class Run:

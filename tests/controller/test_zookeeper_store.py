@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from itertools import count
 from typing import Any, NoReturn
 
@@ -36,13 +36,6 @@ from support.processes.zookeeper_stores import ZooKeeperStores, end_session, set
 ROOTS = count()
 LATE_S = 0.3
 """Long enough for a change to be told that nothing holds back."""
-
-
-@pytest.fixture(scope="module")
-def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperProcess]:
-    process = ZooKeeperProcess(tmp_path_factory.mktemp("zookeeper")).start()
-    yield process
-    process.stop()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 Requests run in order, a few in each iteration of the event loop. A client that does not read its responses is not read
 either. A frame that is too long or no request, and too many watches, close this connection only; its session lives on.
+A client that says one of `four_letter_words` in place of its first message gets the answer and the end.
 """
 
 import asyncio
@@ -9,12 +10,15 @@ import logging
 from collections.abc import Callable
 from typing import cast
 
+from ....base.quiet_lines import QUIET
 from ..loop_calls import LoopCalls
-from ..metadata_store import MetadataStoreError, SessionExpiredError, Watch, WatchEvent
+from ..metadata_store import MetadataStoreError, SessionExpiredError, StoreFullError, Watch, WatchEvent
+from ..node_rights import Rights, ip_identity
+from .four_letter_words import WORDS
 from .jute import JuteError
 from .memory_tree import MemoryTree, TreeSession
-from .wire_requests import Authenticate, CloseSession, Request, decode_connect, decode_request
-from .wire_responses import encode_connected, encode_event, encode_reply, error_code
+from .wire_requests import Authenticate, CloseSession, Request, SetWatches, decode_connect, decode_request
+from .wire_responses import encode_connected, encode_event, encode_reply, error_code, is_failed_login
 from .wire_steps import carry_out
 
 __all__ = ["DoorConnection"]
@@ -23,14 +27,17 @@ logger = logging.getLogger(__name__)
 
 _MAX_FRAME_BYTES = 0xFFFFF + 1024
 """ZooKeeper's limit ``jute.maxbuffer``, and what it allows beyond."""
+_MAX_FIRST_FRAME_BYTES = 1024
 _MAX_WATCHES = 100_000
+_MAX_WATCHED_CHARS = 16 << 20
 _FRAMES_AT_ONCE = 16
 _SIZE_BYTES = 4
 _NO_PASSWORD = bytes(16)
 
 
 class DoorConnection(asyncio.Protocol):
-    """``calls`` posts to the loop of the connection. ``opened`` and ``closed`` are called with this connection."""
+    """``calls`` posts to the loop of the connection. ``opened`` and ``closed`` are called with this connection, and
+    ``describe`` with one of the words; it returns the answer."""
 
     _transport: asyncio.Transport
 
@@ -40,11 +47,13 @@ class DoorConnection(asyncio.Protocol):
         calls: LoopCalls,
         opened: Callable[["DoorConnection"], None],
         closed: Callable[["DoorConnection"], None],
+        describe: Callable[[bytes], bytes],
     ) -> None:
         self._tree = tree
         self._calls = calls
         self._opened = opened
         self._closed = closed
+        self._describe = describe
         self._loop = asyncio.get_running_loop()
         self._received = bytearray()
         self._is_writing_paused = False
@@ -52,8 +61,15 @@ class DoorConnection(asyncio.Protocol):
         self._is_scheduled = False
         self._is_over = False
         self._is_held = False
+        self._watched_chars = 0
+        """An upper bound of the length of the watched paths."""
         self.session: TreeSession | None = None
         self.began_s = self._loop.time()
+
+    @property
+    def peer(self) -> str:
+        address, port = self._transport.get_extra_info("peername")[:2]
+        return f"/{address}:{port}"
 
     def close(self) -> None:
         """Close the connection at once. The session stays."""
@@ -133,9 +149,14 @@ class DoorConnection(asyncio.Protocol):
         received = self._received
         if len(received) < _SIZE_BYTES:
             return None
+        if self.session is None and (word := bytes(received[:_SIZE_BYTES])) in WORDS:
+            self._transport.write(self._describe(word))
+            self._finish()
+            return None
         size = int.from_bytes(received[:_SIZE_BYTES], "big", signed=True)
-        if not 0 <= size <= _MAX_FRAME_BYTES:
-            raise JuteError(f"a frame of {size} bytes; at most {_MAX_FRAME_BYTES} are taken")
+        most = _MAX_FIRST_FRAME_BYTES if self.session is None else _MAX_FRAME_BYTES
+        if not 0 <= size <= most:
+            raise JuteError(f"a frame of {size} bytes; at most {most} are taken")
         end = _SIZE_BYTES + size
         if len(received) < end:
             return None
@@ -158,21 +179,35 @@ class DoorConnection(asyncio.Protocol):
             self._greet(frame)
             return
         xid, request = decode_request(frame)
-        if len(self.session.watches) >= _MAX_WATCHES:
-            raise JuteError(f"more than {_MAX_WATCHES} watches")
+        if isinstance(request, SetWatches) or getattr(request, "watch", False):
+            self._check_watches(self.session, len(frame))
         self._tree.perform(
             self.session,
             lambda session: carry_out(self._tree, session, self._send_event, xid, request),
             lambda outcome: self._answer(xid, request, outcome),
         )
 
+    def _check_watches(self, session: TreeSession, more: int) -> None:
+        """Raises JuteError when the watches of the session take too much memory."""
+        if len(session.watches) >= _MAX_WATCHES:
+            raise JuteError(f"more than {_MAX_WATCHES} watches")
+        self._watched_chars += more
+        if self._watched_chars > 2 * _MAX_WATCHED_CHARS:
+            self._watched_chars = session.watches.size_chars
+            if self._watched_chars > _MAX_WATCHED_CHARS:
+                raise JuteError(f"the paths of the watches take more than {_MAX_WATCHED_CHARS} characters")
+
     def _greet(self, frame: bytes) -> None:
         wish = decode_connect(frame)
+        rights = Rights([ip_identity(self._transport.get_extra_info("peername")[0])])
         try:
             if wish.session_id:
-                session = self._tree.resume(wish.session_id, wish.password, self)
+                session = self._tree.resume(wish.session_id, wish.password, self, rights)
             else:
-                session = self._tree.begin(wish.timeout_ms, self)
+                session = self._tree.begin(wish.timeout_ms, self, rights)
+        except StoreFullError as error:
+            self._refuse(str(error))
+            return
         except SessionExpiredError:
             self._transport.write(encode_connected(0, 0, _NO_PASSWORD, has_read_only=wish.has_read_only))
             self._finish()
@@ -193,7 +228,7 @@ class DoorConnection(asyncio.Protocol):
             self._finish()
             return
         self._transport.write(outcome)
-        is_refused = isinstance(request, Authenticate) and request.scheme != "digest"
+        is_refused = isinstance(request, Authenticate) and is_failed_login(outcome)
         if is_refused or isinstance(request, CloseSession):
             self._finish()
 
@@ -202,8 +237,7 @@ class DoorConnection(asyncio.Protocol):
             self._transport.write(encode_event(event))
 
     def _refuse(self, reason: str) -> None:
-        peer = self._transport.get_extra_info("peername")
-        logger.warning("metadata store: the connection of %s is closed: %s", peer, reason)
+        logger.warning("metadata store: the connection of %s is closed: %s", self.peer, reason, extra=QUIET)
         self.close()
 
     def _finish(self) -> None:

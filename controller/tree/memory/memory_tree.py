@@ -4,8 +4,10 @@ How: a lock protects the tree. An operation runs at once on the thread that star
 posted to the owner of their session while the lock is held, so that each owner gets them in the order of the changes.
 A session ends when its owner was silent for the session timeout. No thread waits for that: each owner calls
 `MemoryTree.look_after` at intervals, which ends the sessions of silent owners, also its own.
+Limits: 1 MiB of data a node, 256 MiB for all nodes, 10,000 sessions.
 """
 
+import logging
 import math
 import secrets
 import threading
@@ -15,24 +17,38 @@ from functools import partial
 from time import monotonic
 from typing import Protocol, TypeVar
 
+from ....base.quiet_lines import QUIET
 from ..metadata_store import (
+    Acl,
+    Create,
     Delete,
     MetadataStoreError,
     Operation,
     OperationResult,
     SessionExpiredError,
+    SetData,
     Stat,
+    StoreFullError,
+    StoreWriteError,
     Watch,
     WatchEvent,
-    check_path,
 )
+from ..node_rights import ALL_RIGHTS, Identity, Permission, Rights, masked
 from ..watches import WatchTable
-from ..znode_tree import RowChange, ZnodeTree
+from ..znode_tree import Applied, RowChange, ZnodeTree
 
 __all__ = ["MemoryTree", "SessionOwner", "TreeSession"]
 
+logger = logging.getLogger(__name__)
+
 Result = TypeVar("Result")
 
+_MAX_DATA_BYTES = 0xFFFFF
+"""What a node may hold in ZooKeeper, by its limit ``jute.maxbuffer`` for a request."""
+_MAX_TREE_BYTES = 256 << 20
+_MAX_SESSIONS = 10_000
+_MAX_IDENTITIES = 100
+_NO_IDENTITY = Rights()
 _PASSWORD_BYTES = 16
 _SHORTEST_MS, _LONGEST_MS = 1_000, 60_000
 """The session timeouts that are granted, as by a ZooKeeper whose tick is 500 ms."""
@@ -62,6 +78,7 @@ class TreeSession:
     """None after the owner left without ending the session."""
     heard_s: float
     watches: WatchTable = field(default_factory=WatchTable)
+    rights: Rights = _NO_IDENTITY
 
     @property
     def expires_s(self) -> float:
@@ -98,25 +115,33 @@ class MemoryTree:
 
     # -- sessions
 
-    def begin(self, timeout_ms: int, owner: SessionOwner) -> TreeSession:
-        """A new session. ``timeout_ms`` is raised to a second, or lowered to a minute."""
+    def begin(self, timeout_ms: int, owner: SessionOwner, rights: Rights = _NO_IDENTITY) -> TreeSession:
+        """A new session. ``timeout_ms`` is raised to a second, or lowered to a minute. ``rights``: by its address.
+
+        Raises StoreFullError when there are too many.
+        """
         with self._lock:
             self._end_silent_sessions()
+            if len(self._sessions) >= _MAX_SESSIONS:
+                raise StoreFullError(None, f"there are {_MAX_SESSIONS} sessions, no more are taken")
             self._last_id += 1
             granted_ms = min(max(timeout_ms, _SHORTEST_MS), _LONGEST_MS)
             password = secrets.token_bytes(_PASSWORD_BYTES)
-            session = TreeSession(self._last_id, password, granted_ms, owner, self.now_s())
+            session = TreeSession(self._last_id, password, granted_ms, owner, self.now_s(), rights=rights)
             self._sessions[session.session_id] = session
             return session
 
-    def resume(self, session_id: int, password: bytes, owner: SessionOwner) -> TreeSession:
-        """Give a session to a new owner, without its watches. Raises SessionExpiredError."""
+    def resume(
+        self, session_id: int, password: bytes, owner: SessionOwner, rights: Rights = _NO_IDENTITY
+    ) -> TreeSession:
+        """Give a session to a new owner with ``rights`` and without its watches. Raises SessionExpiredError."""
         with self._lock:
             self._end_silent_sessions()
             session = self._sessions.get(session_id)
             if session is None or not secrets.compare_digest(session.password, password):
                 raise SessionExpiredError(None, "there is no such session")
-            session.heard_s, session.owner, session.watches = self.now_s(), owner, WatchTable()
+            session.heard_s, session.owner = self.now_s(), owner
+            session.watches, session.rights = WatchTable(), rights
             return session
 
     def leave(self, session: TreeSession, owner: SessionOwner) -> None:
@@ -197,29 +222,61 @@ class MemoryTree:
 
     def get(self, session: TreeSession, path: str, watch: Watch | None) -> tuple[bytes, Stat]:
         result = self.nodes.get(path)
+        session.rights.check(path, self.nodes.acl(path), Permission.READ)
         if watch is not None:
             session.watches.watch_data(path, watch)
         return result
 
     def exists(self, session: TreeSession, path: str, watch: Watch | None) -> Stat | None:
-        check_path(path)
+        stat = self.nodes.stat(path) if self.nodes.contains(path) else None
+        if stat is not None:
+            session.rights.check(path, self.nodes.acl(path), Permission.READ)
         if watch is not None:
             session.watches.watch_data(path, watch)
-        return self.nodes.stat(path) if self.nodes.contains(path) else None
+        return stat
 
     def children(self, session: TreeSession, path: str, watch: Watch | None) -> list[str]:
         names = self.nodes.children(path)
+        session.rights.check(path, self.nodes.acl(path), Permission.READ)
         if watch is not None:
             session.watches.watch_children(path, watch)
         return names
 
     def write(self, session: TreeSession, operations: Sequence[Operation]) -> list[OperationResult]:
-        return self._apply(operations, session.session_id)
+        self._check_limits(operations)
+        return self._apply(operations, session.session_id, session.rights)
+
+    def acl(self, session: TreeSession, path: str) -> tuple[Acl, Stat]:
+        acl, stat = self.nodes.acl(path), self.nodes.stat(path)
+        session.rights.check(path, acl, Permission.READ | Permission.ADMIN)
+        return acl if session.rights.may(acl, Permission.ADMIN) else masked(acl), stat
+
+    def set_acl(self, session: TreeSession, path: str, acl: Acl, version: int) -> Stat:
+        self._check_limits((), sum(len(entry.id) for entry in acl))
+        self._publish(self.nodes.set_acl(path, acl, version, session.rights))
+        return self.nodes.stat(path)
+
+    def add_identity(self, session: TreeSession, identity: Identity) -> bool:
+        """Count what the session's owner proved among its rights; False if it has proved too much."""
+        known = session.rights.identities
+        if identity in known:
+            return True
+        if len(known) >= _MAX_IDENTITIES:
+            return False
+        session.rights = Rights((*known, identity))
+        return True
 
     def end(self, session: TreeSession) -> None:
         """End the session because its owner wishes it; the owner is not told."""
         del self._sessions[session.session_id]
         self._delete_ephemerals(session.session_id)
+
+    def measure(self) -> tuple[int, int, int, int, int]:
+        """The last zxid; the numbers of nodes, of ephemeral nodes and of watches; and the bytes of all nodes."""
+        with self._lock:
+            watches = sum(len(session.watches) for session in self._sessions.values())
+            nodes = self.nodes
+            return nodes.last_zxid, len(nodes), len(nodes.ephemerals()), watches, nodes.size_bytes
 
     # -- under the lock
 
@@ -245,14 +302,41 @@ class MemoryTree:
     def _delete_ephemerals(self, session_id: int) -> None:
         """A session that is over has no watches any more, so they do not fire."""
         if paths := self.nodes.ephemerals(session_id):
-            self._apply([Delete(path) for path in paths], session_id)
+            self._apply([Delete(path) for path in paths], session_id, ALL_RIGHTS)
 
-    def _apply(self, operations: Sequence[Operation], session_id: int) -> list[OperationResult]:
-        applied = self.nodes.apply(operations, session_id, self._clock_ms())
+    def _check_limits(self, operations: Sequence[Operation], more_bytes: int = 0) -> None:
+        """Raises StoreWriteError, StoreFullError."""
+        for operation in operations:
+            if not isinstance(operation, Create | SetData):
+                continue
+            if len(operation.data) > _MAX_DATA_BYTES:
+                reason = f"{len(operation.data)} bytes of data; a node takes {_MAX_DATA_BYTES} at most"
+                raise self._refused(StoreWriteError(operation.path, reason))
+            more_bytes += len(operation.data)
+        if more_bytes and self.nodes.size_bytes + more_bytes > _MAX_TREE_BYTES:
+            raise self._refused(StoreFullError(None, f"all nodes together may take {_MAX_TREE_BYTES >> 20} MiB"))
+
+    def _refused(self, error: StoreWriteError) -> StoreWriteError:
+        logger.warning("metadata store: a write is refused: %s", error, extra=QUIET)
+        return error
+
+    def _apply(self, operations: Sequence[Operation], session_id: int, rights: Rights) -> list[OperationResult]:
+        applied = self.nodes.apply(operations, session_id, self._clock_ms(), rights)
+        self._publish(applied)
+        return applied.results
+
+    def _publish(self, applied: Applied) -> None:
         if self._noted is not None and applied.rows:
             self._noted(applied.rows, applied.zxid)
         for session in self._sessions.values():
             for triggered in session.watches.trigger(applied.events):
-                if session.owner is not None:
+                if session.owner is not None and session.rights.may(
+                    self._acl_of(triggered.event.path, applied), Permission.READ
+                ):
                     session.owner.post(partial(session.owner.told, triggered.watch, triggered.event))
-        return applied.results
+
+    def _acl_of(self, path: str, applied: Applied) -> Acl:
+        """The list of a node that exists or was just deleted."""
+        if self.nodes.contains(path):
+            return self.nodes.acl(path)
+        return next(row.before.acl for row in applied.rows if row.path == path and row.before is not None)

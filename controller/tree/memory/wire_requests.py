@@ -1,11 +1,11 @@
 """Decodes the requests of ZooKeeper's clients."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
 
-from ..metadata_store import Check, Create, Delete, Operation, SetData
+from ..metadata_store import Acl, AclEntry, Check, Create, Delete, Operation, SetData
 from .jute import JuteError, JuteReader
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "OpCode",
     "Ping",
     "Request",
+    "SetAcl",
     "SetWatches",
     "Sync",
     "Unserved",
@@ -110,6 +111,13 @@ class GetAcl:
 
 
 @dataclass(frozen=True, slots=True)
+class SetAcl:
+    path: str
+    acl: Acl
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class Sync:
     path: str
 
@@ -127,6 +135,7 @@ class SetWatches:
 @dataclass(frozen=True, slots=True)
 class Authenticate:
     scheme: str
+    credentials: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +160,7 @@ Request = (
     | GetData
     | GetChildren
     | GetAcl
+    | SetAcl
     | Sync
     | SetWatches
     | Authenticate
@@ -194,15 +204,17 @@ def decode_request(frame: bytes) -> tuple[int, Request]:
 
 
 def _create(reader: JuteReader, opcode: OpCode) -> Request:
-    path, data = reader.read_text(), reader.read_buffer()
-    for _ in range(reader.read_count()):
-        reader.read_int()
-        reader.read_text()
-        reader.read_text()
+    path, data, acl = reader.read_text(), reader.read_buffer(), _acl(reader)
     flags = reader.read_int()
     if not 0 <= flags <= _EPHEMERAL | _SEQUENTIAL:
         return Unserved()  # containers and nodes that live for a time
-    return Write(Create(path, data, bool(flags & _EPHEMERAL), bool(flags & _SEQUENTIAL)), opcode)
+    return Write(Create(path, data, bool(flags & _EPHEMERAL), bool(flags & _SEQUENTIAL), acl), opcode)
+
+
+def _acl(reader: JuteReader) -> Acl:
+    return tuple(
+        AclEntry(reader.read_int(), reader.read_text(), reader.read_text()) for _ in range(reader.read_count())
+    )
 
 
 def _delete(reader: JuteReader) -> Write:
@@ -249,6 +261,10 @@ def _get_acl(reader: JuteReader) -> GetAcl:
     return GetAcl(reader.read_text())
 
 
+def _set_acl(reader: JuteReader) -> SetAcl:
+    return SetAcl(reader.read_text(), _acl(reader), reader.read_int())
+
+
 def _sync(reader: JuteReader) -> Sync:
     return Sync(reader.read_text())
 
@@ -263,9 +279,7 @@ def _set_watches(reader: JuteReader, *, has_persistent: bool) -> Request:
 
 def _authenticate(reader: JuteReader) -> Authenticate:
     reader.read_int()
-    scheme = reader.read_text()
-    reader.read_buffer()
-    return Authenticate(scheme)
+    return Authenticate(reader.read_text(), reader.read_buffer())
 
 
 _IN_MULTI: Mapping[int, Callable[[JuteReader], Request]] = {
@@ -285,6 +299,7 @@ _DECODERS: Mapping[int, Callable[[JuteReader], Request]] = {
     OpCode.GET_CHILDREN: partial(_get_children, with_stat=False),
     OpCode.GET_CHILDREN2: partial(_get_children, with_stat=True),
     OpCode.GET_ACL: _get_acl,
+    OpCode.SET_ACL: _set_acl,
     OpCode.SYNC: _sync,
     OpCode.SET_WATCHES: partial(_set_watches, has_persistent=False),
     OpCode.SET_WATCHES2: partial(_set_watches, has_persistent=True),

@@ -4,19 +4,23 @@ import struct
 from collections.abc import Sequence
 
 from ..metadata_store import (
+    Acl,
     BadVersionError,
     CreateResult,
     EventType,
+    InvalidAclError,
     InvalidPathError,
     MetadataStoreError,
     NoChildrenForEphemeralsError,
     NodeExistsError,
     NoNodeError,
+    NotAuthorizedError,
     NotEmptyError,
     OperationResult,
     SessionExpiredError,
     SetDataResult,
     Stat,
+    StoreFullError,
     WatchEvent,
 )
 from .jute import jute_buffer, jute_text
@@ -34,6 +38,7 @@ __all__ = [
     "encode_reply",
     "encode_stat",
     "error_code",
+    "is_failed_login",
 ]
 
 OK, UNIMPLEMENTED, AUTH_FAILED = 0, -6, -115
@@ -41,11 +46,14 @@ _SYSTEM_ERROR, _RUNTIME_INCONSISTENCY = -1, -2
 _CODES: dict[type[MetadataStoreError], int] = {
     InvalidPathError: -8,
     NoNodeError: -101,
+    NotAuthorizedError: -102,
     BadVersionError: -103,
     NoChildrenForEphemeralsError: -108,
     NodeExistsError: -110,
     NotEmptyError: -111,
     SessionExpiredError: -112,
+    InvalidAclError: -114,
+    StoreFullError: -125,
 }
 _EVENT_TYPES = {
     EventType.CREATED: 1,
@@ -54,7 +62,6 @@ _EVENT_TYPES = {
     EventType.CHILDREN_CHANGED: 4,
 }
 _EVENT_XID, _EVENT_ZXID, _SYNC_CONNECTED = -1, -1, 3
-_ALL_RIGHTS = 31
 
 _SIZE = struct.Struct(">i")
 _HEADER = struct.Struct(">iqi")
@@ -74,6 +81,11 @@ def encode_reply(xid: int, zxid: int, code: int, body: bytes = b"") -> bytes:
     return jute_buffer(_HEADER.pack(xid, zxid, code) + body)
 
 
+def is_failed_login(reply: bytes) -> bool:
+    code: int = _HEADER.unpack_from(reply, _SIZE.size)[2]
+    return code == AUTH_FAILED
+
+
 def encode_event(event: WatchEvent) -> bytes:
     body = _EVENT.pack(_EVENT_TYPES[event.type], _SYNC_CONNECTED) + jute_text(event.path)
     return encode_reply(_EVENT_XID, _EVENT_ZXID, OK, body)
@@ -87,7 +99,7 @@ def encode_stat(stat: Stat) -> bytes:
         stat.mtime_ms,
         stat.version,
         stat.cversion,
-        0,
+        stat.acl_version,
         stat.ephemeral_owner,
         stat.data_length,
         stat.num_children,
@@ -95,10 +107,9 @@ def encode_stat(stat: Stat) -> bytes:
     )
 
 
-def encode_acl(stat: Stat) -> bytes:
-    """The ACL of every node: all may do everything."""
-    acl = _SIZE.pack(1) + _SIZE.pack(_ALL_RIGHTS) + jute_text("world") + jute_text("anyone")
-    return acl + encode_stat(stat)
+def encode_acl(acl: Acl, stat: Stat) -> bytes:
+    entries = [_SIZE.pack(each.permissions) + jute_text(each.scheme) + jute_text(each.id) for each in acl]
+    return _SIZE.pack(len(acl)) + b"".join(entries) + encode_stat(stat)
 
 
 def encode_multi(opcodes: Sequence[OpCode], results: Sequence[OperationResult]) -> bytes:

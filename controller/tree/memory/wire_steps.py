@@ -1,6 +1,7 @@
 """Carries out the requests of ZooKeeper's protocol on a tree in memory, and encodes the frames that answer them."""
 
 from ..metadata_store import CreateResult, EventType, MetadataStoreError, SetDataResult, Watch, WatchEvent
+from ..node_rights import Permission, digest_identity
 from .jute import jute_buffer, jute_text, jute_texts
 from .memory_tree import MemoryTree, TreeSession
 from .wire_requests import (
@@ -14,6 +15,7 @@ from .wire_requests import (
     OpCode,
     Ping,
     Request,
+    SetAcl,
     SetWatches,
     Sync,
     Unserved,
@@ -48,8 +50,9 @@ def carry_out(tree: MemoryTree, session: TreeSession, watch: Watch, xid: int, re
                 body = _multi(tree, session, writes)
             case Unserved():
                 code = UNIMPLEMENTED
-            case Authenticate(scheme) if scheme != "digest":
-                code = AUTH_FAILED
+            case Authenticate(scheme, credentials):
+                is_taken = scheme == "digest" and tree.add_identity(session, digest_identity(credentials))
+                code = OK if is_taken else AUTH_FAILED
             case Exists(path, is_watched):
                 stat = tree.exists(session, path, watch if is_watched else None)
                 code, body = (OK, encode_stat(stat)) if stat is not None else (_NO_NODE, b"")
@@ -79,12 +82,14 @@ def _body(tree: MemoryTree, session: TreeSession, watch: Watch, request: Request
             names = tree.children(session, path, watch if is_watched else None)
             return jute_texts(names) + (encode_stat(tree.nodes.stat(path)) if with_stat else b"")
         case GetAcl(path):
-            return encode_acl(tree.nodes.stat(path))
+            return encode_acl(*tree.acl(session, path))
+        case SetAcl(path, acl, version):
+            return encode_stat(tree.set_acl(session, path, acl, version))
         case Sync(path):
             return jute_text(path)
         case CloseSession():
             tree.end(session)
-        case Ping() | Authenticate():
+        case Ping():
             pass
     return b""
 
@@ -102,7 +107,8 @@ def _set_watches(tree: MemoryTree, session: TreeSession, watch: Watch, request: 
     """Set watches again after a reconnection, or report what they missed."""
 
     def missed(kind: EventType, path: str) -> None:
-        if session.owner is not None:
+        may_know = not nodes.contains(path) or session.rights.may(nodes.acl(path), Permission.READ)
+        if session.owner is not None and may_know:
             event = WatchEvent(kind, path)
             session.owner.post(lambda: watch(event))
 

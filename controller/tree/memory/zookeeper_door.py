@@ -1,20 +1,20 @@
 """A server through which clients of ZooKeeper reach a tree in memory: kazoo, `ZooKeeperStore`, brokers of Apache Kafka.
 
-Limits: every node may be read and changed by all, and ACLs are taken but not applied; so it listens on this machine
-only. It serves the requests that Kafka's brokers and kazoo send. Others, such as containers, nodes with a time to live
-and persistent watches, get the error "unimplemented".
+Limits: it listens on this machine only, without TLS and SASL. It serves the requests that Kafka's brokers and kazoo
+send. Others, such as containers, nodes with a time to live and persistent watches, get the error "unimplemented".
 """
 
 import asyncio
 
 from ..loop_calls import LoopCalls
 from .door_connection import DoorConnection
+from .four_letter_words import DoorState, answer_to
 from .memory_tree import MemoryTree
 
 __all__ = ["ZooKeeperDoor"]
 
 _LOOPBACK = "127.0.0.1"
-_MAX_CONNECTIONS = 1_000
+_MAX_CONNECTIONS = 250
 _BETWEEN_SWEEPS_S = 0.5
 _GREETING_WITHIN_S = 10.0
 
@@ -65,7 +65,11 @@ class ZooKeeperDoor:
             connection.release()
 
     def _connection(self) -> DoorConnection:
-        return DoorConnection(self._tree, self._calls, self._opened, self._closed)
+        return DoorConnection(self._tree, self._calls, self._opened, self._closed, self._describe)
+
+    def _describe(self, word: bytes) -> bytes:
+        clients = tuple(sorted(connection.peer for connection in self._connections))
+        return answer_to(word, DoorState(clients, *self._tree.measure()))
 
     def _opened(self, connection: DoorConnection) -> None:
         """Called for a new connection, and again when it has a session."""

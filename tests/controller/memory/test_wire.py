@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kazoo import exceptions as kazoo_errors
 from kazoo.protocol import serialization as kazoo
 from kazoo.protocol.states import ZnodeStat
-from kazoo.security import OPEN_ACL_UNSAFE
+from kazoo.security import ACL, Id
 from pybroker.controller.tree.memory.jute import JuteError, jute_texts
 from pybroker.controller.tree.memory.wire_requests import (
     Authenticate,
@@ -24,6 +24,7 @@ from pybroker.controller.tree.memory.wire_requests import (
     Multi,
     OpCode,
     Ping,
+    SetAcl,
     SetWatches,
     Sync,
     Unserved,
@@ -40,8 +41,11 @@ from pybroker.controller.tree.memory.wire_responses import (
     encode_multi,
     encode_reply,
     encode_stat,
+    is_failed_login,
 )
 from pybroker.controller.tree.metadata_store import (
+    Acl,
+    AclEntry,
     BadVersionError,
     Check,
     CheckResult,
@@ -64,17 +68,22 @@ LONGS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(max_size=20)
 DATA = st.binary(max_size=40)
 PATHS = TEXTS.map(lambda text: f"/{text}")
-STATS = st.builds(Stat, LONGS, LONGS, LONGS, LONGS, LONGS, INTS, INTS, LONGS, INTS, INTS)
-CREATES = st.builds(Create, PATHS, DATA, st.booleans(), st.booleans())
+STATS = st.builds(Stat, LONGS, LONGS, LONGS, LONGS, LONGS, INTS, INTS, LONGS, INTS, INTS, INTS)
+ACLS = st.lists(st.builds(AclEntry, INTS, TEXTS, TEXTS), max_size=2).map(tuple)
+CREATES = st.builds(Create, PATHS, DATA, st.booleans(), st.booleans(), ACLS)
 OPERATIONS = st.one_of(
     CREATES, st.builds(SetData, PATHS, DATA, INTS), st.builds(Delete, PATHS, INTS), st.builds(Check, PATHS, INTS)
 )
 
 
+def kazoo_acl(acl: Acl) -> list[ACL]:
+    return [ACL(entry.permissions, Id(entry.scheme, entry.id)) for entry in acl]
+
+
 def as_kazoo(operation: Operation) -> Any:
     match operation:
-        case Create(path, data, ephemeral, sequential):
-            return kazoo.Create(path, data, OPEN_ACL_UNSAFE, ephemeral | sequential << 1)
+        case Create(path, data, ephemeral, sequential, acl):
+            return kazoo.Create(path, data, kazoo_acl(acl or ()), ephemeral | sequential << 1)
         case SetData(path, data, version):
             return kazoo.SetData(path, data, version)
         case Delete(path, version):
@@ -96,8 +105,9 @@ SERIALIZED: dict[type, Callable[[Any], Any]] = {
         request.path, request.watch
     ),
     GetAcl: lambda request: kazoo.GetACL(request.path),
+    SetAcl: lambda request: kazoo.SetACL(request.path, kazoo_acl(request.acl), request.version),
     Sync: lambda request: kazoo.Sync(request.path),
-    Authenticate: lambda request: kazoo.Auth(0, request.scheme, "user:secret"),
+    Authenticate: lambda request: kazoo.Auth(0, request.scheme, request.credentials.decode()),
     Ping: lambda _: kazoo.PingInstance,
     CloseSession: lambda _: kazoo.CloseInstance,
 }
@@ -109,8 +119,9 @@ REQUESTS = st.one_of(
     st.builds(GetData, PATHS, st.booleans()),
     st.builds(GetChildren, PATHS, st.booleans(), st.booleans()),
     st.builds(GetAcl, PATHS),
+    st.builds(SetAcl, PATHS, ACLS, INTS),
     st.builds(Sync, PATHS),
-    st.builds(Authenticate, st.sampled_from(["digest", "ip"])),
+    st.builds(Authenticate, st.sampled_from(["digest", "ip"]), TEXTS.map(str.encode)),
     st.just(Ping()),
     st.just(CloseSession()),
 )
@@ -137,8 +148,8 @@ def test_requests_of_kazoo_are_decoded(xid: int, request: Any) -> None:
 @SOME
 @given(PATHS, DATA)
 def test_create_with_stat_is_decoded(path: str, data: bytes) -> None:
-    message = kazoo.Create2(path, data, OPEN_ACL_UNSAFE, 0)
-    expected = Write(Create(path, data), OpCode.CREATE2)
+    message = kazoo.Create2(path, data, [], 0)
+    expected = Write(Create(path, data, acl=()), OpCode.CREATE2)
     assert decode_request(frame_of(1, message.type, bytes(message.serialize()))) == (1, expected)
 
 
@@ -210,7 +221,7 @@ def znode_stat(stat: Stat) -> ZnodeStat:
         stat.mtime_ms,
         stat.version,
         stat.cversion,
-        0,
+        stat.acl_version,
         stat.ephemeral_owner,
         stat.data_length,
         stat.num_children,
@@ -219,12 +230,13 @@ def znode_stat(stat: Stat) -> ZnodeStat:
 
 
 @SOME
-@given(INTS, LONGS, INTS, STATS)
-def test_kazoo_reads_stats_and_acls(xid: int, zxid: int, code: int, stat: Stat) -> None:
+@given(INTS, LONGS, INTS, STATS, ACLS)
+def test_kazoo_reads_stats_and_acls(xid: int, zxid: int, code: int, stat: Stat, acl: Acl) -> None:
     header, body = read_reply(encode_reply(xid, zxid, code, encode_stat(stat)))
     assert header == (xid, zxid, code)
     assert kazoo.SetData.deserialize(body, 0) == znode_stat(stat)
-    assert kazoo.GetACL.deserialize(encode_acl(stat), 0) == (OPEN_ACL_UNSAFE, znode_stat(stat))
+    assert is_failed_login(encode_reply(xid, zxid, code)) == (code == -115)
+    assert kazoo.GetACL.deserialize(encode_acl(acl, stat), 0) == (kazoo_acl(acl), znode_stat(stat))
 
 
 @SOME

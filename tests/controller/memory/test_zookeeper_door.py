@@ -12,11 +12,18 @@ import pytest
 from confluent_kafka import Producer
 from kazoo.client import KazooClient
 from kazoo.protocol import serialization as kazoo
-from pybroker.controller.tree.memory import door_connection
+from kazoo.security import OPEN_ACL_UNSAFE
+from pybroker.controller.tree.memory import door_connection, memory_tree
 from pybroker.controller.tree.memory.memory_store import MemoryStore
 from pybroker.controller.tree.memory.tree_link import TreeLink
 from pybroker.controller.tree.memory.wire_requests import OpCode
-from pybroker.controller.tree.metadata_store import EventType, SessionEvent, SessionExpiredError
+from pybroker.controller.tree.metadata_store import (
+    EventType,
+    SessionEvent,
+    SessionExpiredError,
+    StoreFullError,
+    StoreWriteError,
+)
 from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
 from support.clients.kept_records import read_all
 from support.clients.tcp_gate import TcpGate
@@ -96,7 +103,7 @@ async def test_silent_client_loses_its_session(served: ServedTree) -> None:
     link = TreeLink(served.tree)
     store = await MemoryStore.open(link, session_timeout_ms=6_000, connection_timeout_ms=1_000)
     with closing(silent[0]) as connection:
-        send(connection, 1, OpCode.CREATE, kazoo.Create("/silent", b"", [], 1).serialize())
+        send(connection, 1, OpCode.CREATE, kazoo.Create("/silent", b"", OPEN_ACL_UNSAFE, 1).serialize())
         assert reply(connection)[0] == (1, 0)
         gone: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         stat = await store.exists("/silent", gone.set_result)
@@ -261,6 +268,82 @@ def test_connection_with_too_many_watches_is_closed(served: ServedTree, monkeypa
         assert ended(connection)
 
 
+def test_connection_whose_watches_take_too_much_memory_is_closed(
+    served: ServedTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door_connection, "_MAX_WATCHED_CHARS", 2_000)
+    connection, _ = connected(served)
+    with closing(connection):
+        for number in range(20):  # a path that is watched again takes no more
+            send(connection, number, OpCode.EXISTS, kazoo.Exists("/" + 1_000 * "x", True).serialize())
+            assert reply(connection)[0] == (number, -101)
+        for letter in "abcd":
+            send(connection, 30, OpCode.EXISTS, kazoo.Exists("/" + 1_000 * letter, True).serialize())
+        while (answer := received(connection)) != b"":
+            assert answer[:4] == (30).to_bytes(4, "big")
+
+
+def test_first_frame_of_a_connection_is_short(served: ServedTree) -> None:
+    with closing(socket.create_connection(("127.0.0.1", served.port))) as connection:
+        connection.sendall(struct.pack(">i", 100_000))
+        assert ended(connection)
+
+
+def test_sessions_are_limited(served: ServedTree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_tree, "_MAX_SESSIONS", 0)
+    with closing(socket.create_connection(("127.0.0.1", served.port))) as connection:
+        connection.sendall(framed(kazoo.Connect(0, 0, 5_000, 0, bytes(16), False).serialize()))
+        assert ended(connection)
+
+
+async def test_node_and_tree_take_a_limited_number_of_bytes(
+    served: ServedTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await MemoryStore.open(TreeLink(served.tree), session_timeout_ms=6_000, connection_timeout_ms=1_000)
+    with pytest.raises(StoreWriteError, match="1048576 bytes of data; a node takes 1048575 at most"):
+        await store.create("/too-large", bytes(1 << 20))
+    await store.create("/large", bytes((1 << 20) - 1))
+    monkeypatch.setattr(memory_tree, "_MAX_TREE_BYTES", served.tree.measure()[-1] + 10_000)
+    await store.create("/fits", bytes(5_000))
+    with pytest.raises(StoreFullError):
+        await store.create("/fits-not", bytes(5_000))
+    connection, _ = connected(served)
+    with closing(connection):
+        send(connection, 1, OpCode.SET_DATA, kazoo.SetData("/fits", bytes(9_000), -1).serialize())
+        assert reply(connection)[0] == (1, -125)
+    await store.delete("/large")
+    await store.create("/fits-now", bytes(5_000))
+    for path in ("/fits", "/fits-now"):
+        await store.delete(path)
+    await store.close()
+
+
+def test_proofs_of_identity_are_limited(served: ServedTree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_tree, "_MAX_IDENTITIES", 2)
+    connection, _ = connected(served)
+    with closing(connection):
+        for user in ("ann", "ann", "bob"):
+            send(connection, -4, OpCode.AUTH, kazoo.Auth(0, "digest", f"{user}:secret").serialize())
+        assert [reply(connection)[0][1] for _ in range(3)] == [0, 0, -115]
+        assert ended(connection)
+
+
+def test_words_of_health_checks_are_answered(served: ServedTree) -> None:
+    client = KazooClient(served.connect)
+    client.start()
+    assert client.command(b"srvr").startswith("Zookeeper version: 3.8.4-")
+    assert client.command(b"ruok") == "imok"
+    client.create("/ephemeral", ephemeral=True)
+    client.exists("/watched", lambda _: None)
+    figures = dict(line.split("\t") for line in client.command(b"mntr").splitlines())
+    assert figures["zk_server_state"] == "standalone"
+    assert figures["zk_ephemerals_count"] == figures["zk_watch_count"] == "1"
+    assert "Mode: standalone" in client.command(b"srvr").splitlines()
+    assert client.command(b"stat").count("/127.0.0.1:") == int(figures["zk_num_alive_connections"])
+    client.stop()
+    client.close()
+
+
 def test_other_than_digest_authentication_is_refused(served: ServedTree) -> None:
     connection, _ = connected(served)
     with closing(connection):
@@ -273,7 +356,7 @@ def test_requests_of_a_client_that_reads_nothing_wait_outside_memory(served: Ser
     """A hundred requests of a few bytes would take 100 MB of responses."""
     connection, _ = connected(served)
     with closing(connection):
-        send(connection, 0, OpCode.CREATE, kazoo.Create("/large", bytes(1_000_000), [], 1).serialize())
+        send(connection, 0, OpCode.CREATE, kazoo.Create("/large", bytes(1_000_000), OPEN_ACL_UNSAFE, 0).serialize())
         assert reply(connection)[0] == (0, 0)
         waiting = [*served.connections]
         for number in range(1, 101):

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from pybroker.controller.tree.metadata_store import Check, Operation
+from pybroker.controller.tree.node_rights import ALL_RIGHTS, Rights
 from pybroker.controller.tree.znode_tree import Applied, RowChange, ZnodeTree
 from simulation.checkers.history import Acknowledged, Place, ViolationError
 
@@ -139,8 +140,10 @@ class ObservedTree(ZnodeTree):
 
     checker: "TreeChecker"
 
-    def apply(self, operations: Sequence[Operation], session_id: int, now_ms: int) -> Applied:
-        applied = super().apply(operations, session_id, now_ms)
+    def apply(
+        self, operations: Sequence[Operation], session_id: int, now_ms: int, rights: Rights = ALL_RIGHTS
+    ) -> Applied:
+        applied = super().apply(operations, session_id, now_ms, rights)
         if applied.rows:
             self.checker.changed(operations, applied.rows)
         return applied

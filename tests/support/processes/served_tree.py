@@ -1,6 +1,7 @@
 """A metadata tree in memory behind a door for clients of ZooKeeper: in tests it stands for a running ZooKeeper."""
 
 import time
+from collections.abc import Callable
 
 from pybroker.broker.library.loop_thread import LoopThread
 from pybroker.controller.tree.memory.door_connection import DoorConnection
@@ -26,6 +27,10 @@ class ServedTree:
     @property
     def connections(self) -> set[DoorConnection]:
         return self._door._connections
+
+    def post(self, call: Callable[[], object]) -> None:
+        """Have it called on the loop of the door."""
+        self._thread.post(call)
 
     def kill(self) -> None:
         self.close()
