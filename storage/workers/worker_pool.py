@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import threading
 import time
@@ -56,7 +57,10 @@ class ClosablePool(Pool, Protocol):
 
 
 class WorkerPool:
-    """A pool of `thread_count` daemon threads, created on the event loop's thread. `now_s` is a monotonic clock."""
+    """A pool of `thread_count` daemon threads, created on the event loop's thread. `now_s` is a monotonic clock.
+
+    The first thread starts with the pool, and each other one when there are more unfinished steps than threads.
+    """
 
     def __init__(
         self,
@@ -72,7 +76,12 @@ class WorkerPool:
         self._long_work = LongWorkQueue()
         self._long_runners = 0
         self._long_lock = threading.Lock()
+        self._size = 0
         self._threads: list[threading.Thread] = []
+        self._starting = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._finished: dict[int, int] = {}
+        """The number of finished steps by thread. Only the thread itself counts, so that no lock is needed."""
         self._surplus: list[threading.Thread] = []  # threads that end soon; any thread may end in their place
         self._posted: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         self._wake_up_is_due = False
@@ -83,7 +92,7 @@ class WorkerPool:
 
     def submit(self, step: Callable[[], None]) -> None:
         if self._takes_steps():
-            self._steps.put(step)
+            self._queue(step)
 
     def submit_long(self, step: Callable[[], None], source: LongWorkSource) -> None:
         with self._long_lock:
@@ -92,7 +101,16 @@ class WorkerPool:
             self._long_work.put(step, source)
             if self._long_runners < self._max_long_runners:
                 self._long_runners += 1
-                self._steps.put(self._run_long)
+                self._queue(self._run_long)
+
+    def _queue(self, step: Callable[[], None]) -> None:
+        queued = next(self._numbers)
+        self._steps.put(step)
+        if len(self._threads) < self._size:
+            with self._starting:
+                unfinished = queued - sum(list(self._finished.values()))
+                if len(self._threads) < min(self._size, unfinished):
+                    self._start_thread()
 
     def _takes_steps(self) -> bool:
         """Raises PoolClosedError."""
@@ -102,7 +120,7 @@ class WorkerPool:
 
     @property
     def _max_long_runners(self) -> int:
-        return max(1, len(self._threads) // _THREADS_PER_LONG_RUNNER)
+        return max(1, self._size // _THREADS_PER_LONG_RUNNER)
 
     def _run_long(self) -> None:
         """Run one step of long work, then queue again behind the other steps.
@@ -123,7 +141,7 @@ class WorkerPool:
                 if is_last:
                     self._long_runners -= 1
                 elif not self._closed:
-                    self._steps.put(self._run_long)
+                    self._queue(self._run_long)
                     return
 
     def post(self, callback: Callable[..., None], *arguments: Any) -> None:
@@ -156,21 +174,27 @@ class WorkerPool:
 
         When the system refuses more threads the pool goes on with fewer; raises RuntimeError when it has none.
         """
-        while len(self._threads) < thread_count:
-            number = len(self._threads)
-            thread = threading.Thread(target=self._work, name=f"{self._name}-{number}", daemon=True)
-            try:
-                thread.start()
-            except RuntimeError as error:
-                if not self._threads:
-                    raise
-                logger.error("%s: only %d of %d threads could be started: %s", self._name, number, thread_count, error)
-                break
+        with self._starting:
+            self._size = thread_count
+            if thread_count and not self._threads:
+                self._start_thread()
+            self._surplus = [thread for thread in self._surplus if thread.is_alive()]
+            while len(self._threads) > thread_count:
+                self._surplus.append(self._threads.pop())
+                self._steps.put(None)
+
+    def _start_thread(self) -> None:
+        number = len(self._threads)
+        thread = threading.Thread(target=self._work, name=f"{self._name}-{number}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            if not self._threads:
+                raise
+            logger.error("%s: only %d of %d threads could be started: %s", self._name, number, self._size, error)
+            self._size = number
+        else:
             self._threads.append(thread)
-        self._surplus = [thread for thread in self._surplus if thread.is_alive()]
-        while len(self._threads) > thread_count:
-            self._surplus.append(self._threads.pop())
-            self._steps.put(None)
 
     def close(self) -> None:
         """Run all queued steps and end the threads. The results are still posted. Blocks."""
@@ -200,7 +224,8 @@ class WorkerPool:
 
     @property
     def thread_count(self) -> int:
-        return len(self._threads)
+        """The threads that the pool has or may start."""
+        return self._size
 
     @property
     def busy_count(self) -> int:
@@ -214,6 +239,7 @@ class WorkerPool:
 
     def _work(self) -> None:
         number = threading.get_ident()
+        self._finished.setdefault(number, 0)  # the system may give the number of a thread that ended
         while True:
             step = self._steps.get()
             if step is None:
@@ -221,6 +247,7 @@ class WorkerPool:
             self._running.add(number)
             self._run(step)
             self._running.discard(number)
+            self._finished[number] += 1
             del step  # so that the objects it refers to are freed
 
     def _run(self, step: Callable[[], None]) -> None:

@@ -164,9 +164,23 @@ async def test_pool_runs_with_as_many_threads_as_the_system_gives(
     monkeypatch.setattr(threading.Thread, "start", start_if_a_thread_is_free)
     pool = WorkerPool(asyncio.get_running_loop(), 2)
     pool.resize(100)
-    assert len(pool._threads) == 3
+    gate, done = Gate(), threading.Event()
+    for _ in range(4):
+        pool.submit(gate.step)
+    gate.await_entered(3)
     assert "only 3 of 100 threads" in caplog.text
-    done = threading.Event()
+    assert pool.thread_count == 3
     pool.submit(done.set)
+    gate.opened.set()
     pool.close()
     assert done.is_set()
+
+
+async def test_pool_starts_a_thread_only_for_a_step_that_no_thread_is_free_for(pool: WorkerPool) -> None:
+    assert len(pool._threads) == 1
+    gate = Gate()
+    for count in range(1, 11):
+        pool.submit(gate.step)
+        assert len(pool._threads) == min(count, 8) == min(pool.thread_count, count)
+    gate.await_entered(8)
+    gate.opened.set()
