@@ -169,8 +169,10 @@ class Broker(Inspection):
         made = self._make_directories()
         self._loop = asyncio.get_running_loop()
         self.failure = None
-        environment = Environment(files=self._kit.new_files(), scram_users=self._users, test_clock=self.clock)
-        if self._needs_directory:  # the data ends with this program
+        is_durable = not self._needs_directory  # otherwise the data ends with this program
+        files = self._kit.new_files(is_durable=is_durable)
+        environment = Environment(files=files, scram_users=self._users, test_clock=self.clock)
+        if not is_durable:
             environment.open_store = partial(open_metadata_store, is_durable=False)
         if self._ring is not None:
             environment.timed_by = self._ring.beside

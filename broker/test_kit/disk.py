@@ -79,41 +79,61 @@ class Disk:
 
 
 class TroubledFiles(Files):
-    """The file system with the trouble of a `Disk`."""
+    """The file system with the trouble of a `Disk`. Without ``is_durable`` nothing waits for the disk."""
 
-    def __init__(self, max_open_files: int, disk: Disk) -> None:
+    def __init__(self, max_open_files: int, disk: Disk, *, is_durable: bool = True) -> None:
         super().__init__(max_open_files)
         self._disk = disk
+        self.is_durable = is_durable
         disk.follow(self)
 
     def open(self, path: str, *, create: bool = False) -> File:
         if not self._disk.has_trouble:
-            return super().open(path, create=create)
+            file = super().open(path, create=create)
+            return file if self.is_durable else self._known(UnsyncedFile(file.release()))
         if create and not self.exists(path):
             self._disk.before_write(path)
-        file = TroubledFile(super().open(path, create=create).release(), self._disk, path)
+        fd = super().open(path, create=create).release()
+        return self._known(TroubledFile(fd, self._disk, path, is_durable=self.is_durable))
+
+    def _known(self, file: File) -> File:
+        """The file, which `close_all` closes from now on."""
         with self._lock:
             self._open_files.add(file)
         return file
 
     def write_bytes(self, path: str, data: Buffer, *, sync: bool = True) -> None:
         self._disk.before_write(path)
-        super().write_bytes(path, data, sync=sync)
+        super().write_bytes(path, data, sync=sync and self.is_durable)
+
+    def sync_directory(self, path: str) -> None:
+        if self.is_durable:
+            super().sync_directory(path)
 
     def create_empty(self, path: str) -> None:
         self._disk.before_write(path)
         super().create_empty(path)
 
 
+class UnsyncedFile(File):
+    """An open file whose data ends with this program, so that a sync need not wait for the disk."""
+
+    __slots__ = ()
+
+    def sync(self) -> None:
+        """Do nothing: the page cache keeps the data for this program."""
+
+
 class TroubledFile(File):
     """An open file on a disk with trouble."""
 
-    __slots__ = ("_disk", "_path")
+    __slots__ = ("_disk", "_is_durable", "_path")
 
-    def __init__(self, fd: int, disk: Disk, path: str) -> None:
+    def __init__(self, fd: int, disk: Disk, path: str, *, is_durable: bool) -> None:
         super().__init__(fd)
         self._disk = disk
         self._path = path
+        self._is_durable = is_durable
 
     def read_at(self, position: int, size_bytes: int) -> bytes:
         self._disk.before_read(self._path)
@@ -129,4 +149,5 @@ class TroubledFile(File):
 
     def sync(self) -> None:
         self._disk.before_write(self._path)
-        super().sync()
+        if self._is_durable:
+            super().sync()

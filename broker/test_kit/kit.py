@@ -39,9 +39,9 @@ class Kit:
         self._listeners: Listeners | None = None
         self._dispatcher: Dispatcher | None = None
 
-    def new_files(self) -> Files:
-        """The file system for the next start of the broker."""
-        return TroubledFiles(allowed_log_files(), self.disk)
+    def new_files(self, *, is_durable: bool = True) -> Files:
+        """The file system for the next start of the broker. ``is_durable``: whether its data outlives this program."""
+        return TroubledFiles(allowed_log_files(), self.disk, is_durable=is_durable)
 
     def follow(self, server: BrokerServer) -> None:
         """Belong to a broker that is about to start."""

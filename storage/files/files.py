@@ -204,6 +204,8 @@ _locking = threading.Lock()
 class Files:
     """The file system. `max_open_files` bounds the descriptors of FileRefs; None: the share of `allowed_log_files`."""
 
+    is_durable = True  # whether the data must survive this process
+
     def __init__(self, max_open_files: int | None = None) -> None:
         self.max_open_files = raise_descriptor_limit() if max_open_files is None else max_open_files
         self._open_refs: OrderedDict[int, FileRef] = OrderedDict()

@@ -105,7 +105,9 @@ class LogDirectory:
             text = f"no space left: {free >> 10} KiB are free, a new directory needs {_LEAST_BYTES >> 10} KiB"
             raise OSError(errno.ENOSPC, text)
         try:
-            self._write_probes(_LEAST_FILES)
+            self._write_probes(
+                _LEAST_FILES if self._files.is_durable else 1
+            )  # temporary data has new directories often
         except OSError as error:
             if not is_out_of_space(error):
                 raise

@@ -311,7 +311,8 @@ class BlockingCluster:
             return BrokerMember(broker, directory, settings)
         assert isinstance(self._zookeeper, MemoryZooKeeper)
         opener = self._zookeeper.store_opener(broker)
-        return ThreadBroker(broker, directory, settings, opener, self.faults, self._clock)
+        is_durable = self._given_directory is not None or not self._settings.keys().isdisjoint(("log.dir", "log.dirs"))
+        return ThreadBroker(broker, directory, settings, opener, self.faults, self._clock, is_durable=is_durable)
 
     def _listeners(self, clients_port: int, brokers_port: int) -> dict[str, str]:
         protocol = f"{'' if self._login is None else 'SASL_'}{'SSL' if self._has_tls else 'PLAINTEXT'}"

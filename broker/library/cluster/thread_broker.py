@@ -53,11 +53,14 @@ class ThreadBroker(Member):
         open_store: Callable[[Config, Callable[[], int]], Awaitable[MetadataStore]],
         faults: Faults,
         clock: TestClock,
+        *,
+        is_durable: bool,
     ) -> None:
-        """``faults`` and ``clock``: those of the cluster."""
+        """``faults`` and ``clock``: those of the cluster. ``is_durable``: whether the data outlives this program."""
         super().__init__(f"broker {broker_id}", directory)
         self.settings = dict(settings)
         self._open_store = open_store
+        self._is_durable = is_durable
         self._kit = Kit(clock, faults)
         self._mark = f"broker-{broker_id}.{next(_numbers)}"
         """The end of the names of its threads, by which its log lines are known."""
@@ -153,7 +156,7 @@ class ThreadBroker(Member):
 
     async def _start(self, config: Config) -> None:
         environment = Environment(
-            files=self._kit.new_files(),
+            files=self._kit.new_files(is_durable=self._is_durable),
             open_store=self._open_store,
             test_clock=self._kit.clock,
             start_pool=lambda loop, threads, name: WorkerPool(loop, threads, f"{name}-of-{self._mark}"),
