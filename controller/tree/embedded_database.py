@@ -52,12 +52,12 @@ class EmbeddedDatabase:
     """Methods are called on the event loop, and results arrive there; the thread does the work, in order.
 
     On a full disk the file can be opened and read; writes fail with StoreFullError until there is space.
-    ``is_durable``: whether a commit survives a power cut; without it commits need not wait for the disk.
+    ``is_durable``: whether a commit survives a power cut and a crash of the process.
     """
 
     def __init__(self, path: Path, *, is_durable: bool = True) -> None:
         self._path = path
-        self._is_durable = is_durable
+        self.is_durable = is_durable
         self._jobs: queue.SimpleQueue[Callable[[], bool]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -180,8 +180,8 @@ class EmbeddedDatabase:
         # This mode goes first: without it the next statement would make an index in shared memory, a file that a full
         # disk has no room for.
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        connection.execute(f"PRAGMA synchronous = {'FULL' if self._is_durable else 'OFF'}")
-        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if self.is_durable else 'OFF'}")
+        connection.execute(f"PRAGMA journal_mode = {'WAL' if self.is_durable else 'MEMORY'}")
         return connection
 
     def _begin_session(self, connection: "sqlite3.Connection") -> tuple[ZnodeTree, int]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .embedded_database import EmbeddedDatabase
+from .later_commits import LaterCommits
 from .metadata_store import (
     ANY_VERSION,
     Create,
@@ -74,6 +75,7 @@ class EmbeddedStore(MetadataStore):
         starts_broker: bool,
     ) -> None:
         self._database = database
+        self._later = None if database.is_durable else LaterCommits(database, self._not_written)
         self._tree = tree
         self._session_id = session_id
         self._clock_ms = clock_ms
@@ -96,7 +98,8 @@ class EmbeddedStore(MetadataStore):
         """Open or create the file at ``path``. Raises StoreCorruptError, StoreLockedError, StoreWriteError.
 
         ``starts_broker``: on a full disk, writes until `start_is_over` may stay in memory. A cancelled call closes the
-        file before it ends. ``is_durable``: see `EmbeddedDatabase`.
+        file before it ends. ``is_durable``: see `EmbeddedDatabase`; without it results come before the commit, and
+        `close` and `kill` write the rest.
         """
         database = EmbeddedDatabase(path, is_durable=is_durable)
         return await cls.open_on(database, clock_ms, starts_broker=starts_broker)
@@ -194,9 +197,15 @@ class EmbeddedStore(MetadataStore):
         self._committing = []
         self._queued.clear()
         self._watches.clear()
+        self._commit_the_rest()
         self._database.kill()
 
+    def _commit_the_rest(self) -> None:
+        if self._later is not None:
+            self._later.commit()
+
     async def _stop_thread(self) -> None:
+        self._commit_the_rest()
         stopped: Future[None] = self._loop.create_future()
         if self._database.stop(stopped):
             await stopped
@@ -253,6 +262,10 @@ class EmbeddedStore(MetadataStore):
             return
         self._committing = list(self._queued)
         self._queued.clear()
+        if self._later is not None:
+            self._later.add(self._rows_of_commit(), self._tree.last_zxid)
+            self._committed(None)
+            return
         rows = self._held_back | self._rows_of_commit()
         self._database.commit(list(rows.values()), self._tree.last_zxid, self._committed)
 
@@ -313,10 +326,7 @@ class EmbeddedStore(MetadataStore):
 
     def _take_back(self, error: MetadataStoreError) -> None:
         """After a failed commit: undo all uncommitted changes, newest first, and fail their operations."""
-        complaint = str(error)
-        if complaint != self._complaint:
-            logger.error("metadata store: commit failed: %s", complaint)
-            self._complaint = complaint
+        self._complain(error)
         unwritten = [*self._committing, *self._queued]
         self._committing = []
         self._queued.clear()
@@ -328,6 +338,17 @@ class EmbeddedStore(MetadataStore):
             self._fail_everything(SessionExpiredError(None, f"the metadata store failed: {error}"))
         for pending in unwritten:
             pending.fail(error)
+
+    def _complain(self, error: MetadataStoreError) -> None:
+        complaint = str(error)
+        if complaint != self._complaint:
+            logger.error("metadata store: commit failed: %s", complaint)
+            self._complaint = complaint
+
+    def _not_written(self, error: MetadataStoreError) -> None:
+        """Changes whose results were delivered are not in the file."""
+        self._complain(error)
+        self._fail_everything(SessionExpiredError(None, f"the metadata store failed: {error}"))
 
     def _fail_everything(self, error: MetadataStoreError) -> None:
         if self._end is not None:

@@ -5,6 +5,7 @@ use a model in memory. All pass the same tests (`tests/support/in_process/metada
 """
 
 import abc
+import re
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -60,6 +61,7 @@ __all__ = [
 ]
 
 ANY_VERSION = -1
+_PLAIN_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[^/\0]+)+")
 """Expect no particular version."""
 
 
@@ -415,7 +417,7 @@ def parent_of(path: str) -> str:
 
 def check_path(path: str, *, sequential: bool = False) -> None:
     """Raises InvalidPathError unless ``path`` is a valid path; that of a sequential node may end with a slash."""
-    if path == "/":
+    if path == "/" or _PLAIN_PATH.fullmatch(path) is not None:
         return
     if not path.startswith("/"):
         raise InvalidPathError(path, "a path must begin with /")

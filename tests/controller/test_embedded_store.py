@@ -33,20 +33,21 @@ def clock_ms() -> int:
 
 
 class EmbeddedStores:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_durable: bool) -> None:
         self._path = path
+        self._is_durable = is_durable
 
     async def open(self) -> MetadataStore:
-        return await EmbeddedStore.open(self._path, clock_ms)
+        return await EmbeddedStore.open(self._path, clock_ms, is_durable=self._is_durable)
 
     async def end(self, store: MetadataStore) -> None:
         assert isinstance(store, EmbeddedStore)
         await store.abandon()
 
 
-@pytest.fixture
-def stores(tmp_path: Path) -> EmbeddedStores:
-    return EmbeddedStores(tmp_path / "metadata.db")
+@pytest.fixture(params=[True, False], ids=["durable", "not durable"])
+def stores(tmp_path: Path, request: pytest.FixtureRequest) -> EmbeddedStores:
+    return EmbeddedStores(tmp_path / "metadata.db", is_durable=request.param)
 
 
 class TestEmbeddedStore(MetadataStoreSuite):
