@@ -30,23 +30,26 @@ _PROTECTION_PREFIXES = (
 # Settings that Kafka reads outside its table.
 _NOT_SUPPORTED = {"authorizer.zookeeper.": "ACLs in another ZooKeeper", "zookeeper.sasl.": "SASL to ZooKeeper"}
 _PROVIDER = re.compile(r"\$\{[^}:]*:[^}]*\}")
+Asked = Sequence[tuple[str, Setting]]
+"""Settings by the name that was given, which may have a listener's prefix."""
 _OPEN = "pybroker does not start without the protection that the settings ask for"
 
 
 def check_refusals(config: Config) -> None:
     """Raises ConfigError, with one line that names every refused setting."""
-    _refuse_other_modes(config)
-    _refuse_protection(config)
+    asked = _asked_for(config)
+    _refuse_other_modes(config, asked)
+    _refuse_protection(config, asked)
     AuthorizationSettings.from_config(config)
-    _refuse_protection_of_no_listener(config)
+    _refuse_protection_of_no_listener(config, asked)
     _refuse_password_providers(config)
     _refuse_protection_of_another_store(config)
     check_sasl(config)
     check_http_listeners(config)
 
 
-def _refuse_other_modes(config: Config) -> None:
-    asked = [(name, setting) for name, setting in _asked_for(config) if setting.support.kind is SupportKind.OTHER_MODE]
+def _refuse_other_modes(config: Config, given: Asked) -> None:
+    asked = [(name, setting) for name, setting in given if setting.support.kind is SupportKind.OTHER_MODE]
     if not asked:
         return
     note = asked[0][1].support.note
@@ -67,12 +70,8 @@ def _way_out_of_other_mode(config: Config, what: str, names: Sequence[str]) -> s
     return f"remove {what}{number}: the cluster is that of {config.named('zookeeper.connect')}"
 
 
-def _refuse_protection(config: Config) -> None:
-    asked = [
-        (name, setting.support.note)
-        for name, setting in _asked_for(config)
-        if setting.support.kind is SupportKind.REFUSED
-    ]
+def _refuse_protection(config: Config, given: Asked) -> None:
+    asked = [(name, setting.support.note) for name, setting in given if setting.support.kind is SupportKind.REFUSED]
     meant = [name for name in config.unknown if _means_protection(name)]
     asked += [(name, note) for name in meant if (note := _kept_from_the_table(name)) is not None]
     # The line contains no values, because many of them are secrets.
@@ -89,11 +88,11 @@ def _refuse_protection(config: Config) -> None:
         raise ConfigError(f"{'; '.join(why)}; {_OPEN}")
 
 
-def _refuse_protection_of_no_listener(config: Config) -> None:
+def _refuse_protection_of_no_listener(config: Config, asked: Asked) -> None:
     """A misspelt listener's name would leave the listener that is meant without its protection."""
     listeners = (*config.listeners(), *http_listeners(config))
     prefixes = tuple(f"listener.name.{listener.name.lower()}." for listener in listeners)
-    for name, setting in _asked_for(config):
+    for name, setting in asked:
         is_of_tls = name != setting.name and setting.name.startswith("ssl.")
         # A dynamic one was stored when there was such a listener.
         if is_of_tls and name in config.static and not name.startswith(prefixes):
@@ -114,7 +113,7 @@ def _refuse_protection_of_another_store(config: Config) -> None:
             raise ConfigError(f"{name}=true ({config.given[name].place}): zookeeper.connect is not set; {_OPEN}")
 
 
-def _asked_for(config: Config) -> list[tuple[str, Setting]]:
+def _asked_for(config: Config) -> Asked:
     """The settings given with a value that is neither empty nor Kafka's default."""
     return [
         (name, setting)
