@@ -3,19 +3,17 @@
 import asyncio
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from types import TracebackType
-from typing import Self
 
 from ...base.futures import set_done
 from ...protocol.apis import API_SPECS
 from .effects import Effect
+from .fault_setter import SetFault
 from .target import EVERY_API, Target
 
 __all__ = ["Fault"]
 
 
-class Fault(AbstractContextManager["Fault"]):
+class Fault(SetFault):
     """Set on a broker until it is removed: by `remove`, at the end of a ``with``, or when it has fired ``times`` times.
 
     Requests are matched on the event loops of brokers; every method here may be called on any thread.
@@ -29,20 +27,25 @@ class Fault(AbstractContextManager["Fault"]):
         times: int | None,
         after: int,
         removed: Callable[["Fault"], None],
+        broker: int | None = None,
     ) -> None:
-        """``removed`` is told when the fault has ended."""
+        """``removed`` is told when the fault has ended. ``broker``: the only one with the fault; None: all of them."""
         self.id = number
         self.target = target
         self.effect = effect
         self.times = times
         self.after = after
-        self.fired = 0
-        """How often it has fired."""
+        self.broker = broker
+        self._fired = 0
         self.is_removed = False
         self._passed = 0
         self._removed = removed
         self._changed = threading.Condition()
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+
+    @property
+    def fired(self) -> int:
+        return self._fired
 
     @property
     def is_active(self) -> bool:
@@ -56,7 +59,7 @@ class Fault(AbstractContextManager["Fault"]):
             if self._passed < self.after:
                 self._passed += 1
                 return False
-            self.fired += 1
+            self._fired += 1
             has_ended = self.fired == self.times
             self._changed.notify_all()
             self._wake()
@@ -65,7 +68,6 @@ class Fault(AbstractContextManager["Fault"]):
         return True
 
     def remove(self) -> None:
-        """End the fault. Requests that wait because of it start now, and `wait_fired` waits no longer."""
         with self._changed:
             if self.is_removed:
                 return
@@ -75,8 +77,6 @@ class Fault(AbstractContextManager["Fault"]):
         self._removed(self)
 
     def wait_fired(self, count: int = 1, timeout_s: float | None = None) -> None:
-        """Block until the fault has fired ``count`` times. Raises TimeoutError, also when it is removed before. Not for
-        the broker's own loop."""
         with self._changed:
             if not self._changed.wait_for(lambda: self.fired >= count or self.is_removed, timeout_s):
                 raise TimeoutError(f"{self} has fired {self.fired} times in {timeout_s} s, not {count}")
@@ -106,14 +106,6 @@ class Fault(AbstractContextManager["Fault"]):
             else:
                 future.get_loop().call_soon_threadsafe(set_done, future)
         self._waiting = left
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.remove()
 
     def __repr__(self) -> str:
         api = EVERY_API if self.target.api is None else API_SPECS[self.target.api].name

@@ -30,12 +30,15 @@ class FaultSwitch:
         loop: asyncio.AbstractEventLoop,
         topic_name: Callable[[UUID], str | None],
         active: Callable[[], Sequence[Fault]],
+        brokers_listener: str | None = None,
     ) -> None:
+        """``brokers_listener``: see `FaultingDispatcher`."""
         self.listeners = listeners
         self._plain = plain
         self.loop = loop
         self._topic_name = topic_name
         self._active = active
+        self._brokers_listener = brokers_listener
         self._faulting: FaultingDispatcher | None = None
         self._lock = threading.Lock()
         self._is_closed = False
@@ -51,7 +54,12 @@ class FaultSwitch:
             if any(not isinstance(fault.effect, RefuseConnections) for fault in active):
                 if faulting is None:
                     self._faulting = faulting = FaultingDispatcher(
-                        self._plain, self._active, self._topic_name, self._break_connection, self.changed
+                        self._plain,
+                        self._active,
+                        self._topic_name,
+                        self._break_connection,
+                        self.changed,
+                        self._brokers_listener,
                     )
                 self.listeners.handler = faulting
             elif faulting is not None and not faulting.held_count:

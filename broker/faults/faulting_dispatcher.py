@@ -40,7 +40,10 @@ class BreakConnection(Protocol):
 
 
 class FaultingDispatcher(Dispatcher):
-    """``faults``: those that are active, in their order. ``idle`` is told when no request is held any more."""
+    """``faults``: those that are active, in their order. ``idle`` is told when no request is held any more.
+
+    ``brokers_listener``: other brokers send their requests there, on which faults without a ``client`` do not fire.
+    """
 
     def __init__(
         self,
@@ -49,12 +52,14 @@ class FaultingDispatcher(Dispatcher):
         topic_name: TopicName,
         break_connection: BreakConnection,
         idle: Callable[[], None],
+        brokers_listener: str | None = None,
     ) -> None:
         vars(self).update(vars(plain))  # the same routes, so that requests are counted in one place
         self._faults = faults
         self._topic_name = topic_name
         self._break_connection = break_connection
         self._idle = idle
+        self._brokers_listener = brokers_listener
         self._turns: WeakKeyDictionary[ConnectionInfo, _Turn] = WeakKeyDictionary()
         self._waiting: dict[Fault, set[asyncio.Future[None]]] = {}
         self.held_count = 0
@@ -97,7 +102,13 @@ class FaultingDispatcher(Dispatcher):
     # -- all other requests
 
     def _faults_of(self, request: Request) -> list[Fault]:
-        return [each for each in self._faults() if each.target.may_match(request.api_key, request.client_id)]
+        is_of_broker = request.connection.listener_name == self._brokers_listener
+        return [
+            each
+            for each in self._faults()
+            if each.target.may_match(request.api_key, request.client_id)
+            and not (is_of_broker and each.target.client is None)
+        ]
 
     def _with_faults(self, request: Request) -> Reply:
         faults = self._faults_of(request)

@@ -105,12 +105,18 @@ def _broker_with_test_kit(config: Config) -> BrokerServer:
     from ..test_kit.kit import Kit
     from ..test_kit.routes import add_routes
 
-    kit = Kit(TestClock())
+    kit = Kit(TestClock(), brokers_listener=_listener_for_brokers(config))
     broker = BrokerServer(config, Environment(opens_default_http=True, files=kit.new_files(), test_clock=kit.clock))
     kit.follow(broker)
     kit.end = _end_process
     add_routes(broker.observability.router, kit)
     return broker
+
+
+def _listener_for_brokers(config: Config) -> str | None:
+    """The listener that only other brokers use; None when clients may use it, too."""
+    name = config.optional_string("inter.broker.listener.name")
+    return name if len(config.listeners()) > 1 else None
 
 
 def _end_process(*, clean: bool) -> None:

@@ -26,9 +26,18 @@ class EndBroker(Protocol):
 
 
 class Kit:
-    """``clock``: that of the broker. ``faults``: those of a cluster; None: faults of its own."""
+    """``clock``: that of the broker. ``faults``: those of a cluster; None: faults of its own. ``broker``: its id in the
+    cluster. ``brokers_listener``: the name of a listener for other brokers only."""
 
-    def __init__(self, clock: TestClock, faults: Faults | None = None) -> None:
+    def __init__(
+        self,
+        clock: TestClock,
+        faults: Faults | None = None,
+        broker: int | None = None,
+        brokers_listener: str | None = None,
+    ) -> None:
+        self._broker = broker
+        self._brokers_listener = brokers_listener
         self.clock = clock
         self.faults = Faults() if faults is None else faults
         self.disk = Disk()
@@ -53,7 +62,7 @@ class Kit:
         dispatcher = listeners.handler
         assert isinstance(dispatcher, Dispatcher)
         self._listeners, self._dispatcher = listeners, dispatcher
-        self.faults.attach(listeners, topic_name)
+        self.faults.attach(listeners, topic_name, self._broker, self._brokers_listener)
 
     def detach(self) -> None:
         """The broker ends."""

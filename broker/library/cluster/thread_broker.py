@@ -61,7 +61,7 @@ class ThreadBroker(Member):
         self.settings = dict(settings)
         self._open_store = open_store
         self._is_durable = is_durable
-        self._kit = Kit(clock, faults)
+        self._kit = Kit(clock, faults, broker_id, settings.get("inter.broker.listener.name"))
         self._mark = f"broker-{broker_id}.{next(_numbers)}"
         """The end of the names of its threads, by which its log lines are known."""
         self._thread: LoopThread | None = None
