@@ -6,6 +6,7 @@ from typing import Any
 from ..broker.library.cluster.blocking_cluster import Mode
 from ..broker.library.cluster.cluster import Cluster
 from ..broker.library.settings_from_mapping import SettingsMapping
+from ..config.http_listeners import TEST_KIT
 from .clients import Clients
 from .failure_report import Section
 from .outside_topics import create_topic_outside
@@ -20,7 +21,8 @@ class KafkaCluster(Clients):
         self, brokers: int, settings: SettingsMapping, mode: Mode, preferred_client: str | None = None
     ) -> None:
         super().__init__(preferred_client)
-        self._given = Cluster(brokers, settings, mode=mode)
+        kit = {TEST_KIT: "true"} if mode == "process" else {}
+        self._given = Cluster(brokers, {**kit, **settings}, mode=mode)
         self.cluster = self._given.__enter__()
 
     @property

@@ -12,7 +12,7 @@ from ..requests.failures import failure_response
 from .effects import Break, Corrupt, Delay, Effect, Fail, Hang, RefuseConnections, Throttle, Way
 from .target import EVERY_API, Target, Where, unknown, whole_number
 
-__all__ = ["FaultSetter", "SetFault"]
+__all__ = ["FaultSetter", "SetFault", "counts_of"]
 
 MAX_MS = 24 * 60 * 60 * 1000
 MAX_CUT_BYTES = 1024 * 1024
@@ -20,6 +20,17 @@ MAX_CUT_BYTES = 1024 * 1024
 
 class SetFault(AbstractContextManager["SetFault"], ABC):
     """A fault that was set, until it is removed: by `remove`, or at the end of a ``with``."""
+
+    id: int
+    target: Target
+    effect: Effect
+    times: int | None
+    after: int
+
+    @property
+    @abstractmethod
+    def is_active(self) -> bool:
+        """Whether it may fire again."""
 
     @property
     @abstractmethod
@@ -122,6 +133,16 @@ class FaultSetter(ABC, Generic[FaultT]):
     @abstractmethod
     def _set(self, target: Target, effect: Effect, where: Where) -> FaultT:
         """Set a fault. Raises ValueError for words of ``where`` without a meaning."""
+
+
+def counts_of(where: Where) -> tuple[int | None, int]:
+    """``times`` and ``after``. Raises ValueError for such that are no counts, and for words that do not exist."""
+    unknown_words = set(where) - set(Where.__annotations__)
+    if unknown_words:
+        raise ValueError(
+            f"there is no {', '.join(sorted(unknown_words))}; there are {', '.join(Where.__annotations__)}"
+        )
+    return whole_number(where.get("times"), "times", 1), whole_number(where.get("after", 0), "after", 0) or 0
 
 
 def _code_named(name: str) -> ErrorCode:

@@ -12,18 +12,17 @@ import asyncio
 import threading
 from collections.abc import Callable
 from itertools import count
-from typing import Any
 from uuid import UUID
 
 from ..network.listener import Listeners
 from ..requests.dispatch import Dispatcher
 from .effects import Effect
 from .fault import Fault
-from .fault_setter import FaultSetter
+from .fault_setter import FaultSetter, counts_of
 from .fault_switch import FaultSwitch
-from .target import Target, Where, whole_number
+from .target import Target, Where
 
-__all__ = ["MOST_FAULTS", "Faults"]
+__all__ = ["MOST_FAULTS", "Faults", "FaultsOfBroker"]
 
 MOST_FAULTS = 1000
 
@@ -86,18 +85,13 @@ class Faults(FaultSetter[Fault]):
 
     def set_on(self, broker: int | None, target: Target, effect: Effect, where: Where) -> Fault:
         """Set a fault on one broker, or on all (None)."""
-        times: Any = where.get("times")
-        unknown_words = set(where) - set(Where.__annotations__)
-        if unknown_words:
-            raise ValueError(
-                f"there is no {', '.join(sorted(unknown_words))}; there are {', '.join(Where.__annotations__)}"
-            )
+        times, after = counts_of(where)
         fault = Fault(
             next(self._numbers),
             target,
             effect,
-            whole_number(times, "times", 1),
-            whole_number(where.get("after", 0), "after", 0) or 0,
+            times,
+            after,
             self._ended,
             broker,
         )

@@ -4,23 +4,23 @@
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from ...protocol.apis import API_SPECS
-from ..faults.effects import Break, Corrupt, Delay, Fail, Hang, RefuseConnections, Throttle, Way
-from ..faults.fault import Fault
-from ..faults.faults import Faults
-from ..faults.target import EVERY_API, Where
+from ..faults.effects import Break, Corrupt, Delay, Effect, Fail, Hang, RefuseConnections, Throttle, Way
+from ..faults.fault_setter import FaultSetter, SetFault
+from ..faults.target import EVERY_API, Target, Where
 
-__all__ = ["fault_view", "set_fault"]
+__all__ = ["fault_view", "set_fault", "words_of"]
 
-Setter = Callable[[Faults, str, Any, Where], Fault]
+Setter = Callable[[FaultSetter[Any], str, Any, Where], Any]
+FaultT = TypeVar("FaultT", bound=SetFault)
 
 
-def _flag(setter: Callable[[Faults, str, Where], Fault], name: str) -> Setter:
+def _flag(setter: Callable[[FaultSetter[Any], str, Where], Any], name: str) -> Setter:
     """For a word without a value, which is true."""
 
-    def set_if_true(faults: Faults, api: str, value: Any, where: Where) -> Fault:
+    def set_if_true(faults: FaultSetter[Any], api: str, value: Any, where: Where) -> Any:
         if value is not True:
             raise ValueError(f"{name} is true, not {value!r}")
         return setter(faults, api, where)
@@ -42,7 +42,7 @@ _DELAY, _JITTER, _REFUSE, _API, _CORRUPT = "delay", "jitter_ms", "refuse_connect
 _WORDS = (*_SETTERS, _DELAY, _REFUSE)
 
 
-def set_fault(faults: Faults, body: Mapping[str, Any]) -> Fault:
+def set_fault(faults: FaultSetter[FaultT], body: Mapping[str, Any]) -> FaultT:
     """Set the fault that ``body`` describes. Raises ValueError with a plain line."""
     words = dict(body)
     named = [word for word in _WORDS if word in words]
@@ -60,10 +60,11 @@ def set_fault(faults: Faults, body: Mapping[str, Any]) -> Fault:
     if word == _DELAY:
         jitter_ms = words.pop(_JITTER, 0)
         return faults.delay(api, value, jitter_ms, **cast("Where", words))
-    return _SETTERS[word](faults, api, value, cast("Where", words))
+    fault: FaultT = _SETTERS[word](faults, api, value, cast("Where", words))
+    return fault
 
 
-def _refuse(faults: Faults, value: Any, words: dict[str, Any]) -> Fault:
+def _refuse(faults: FaultSetter[FaultT], value: Any, words: dict[str, Any]) -> FaultT:
     if value is not True:
         raise ValueError(f"{_REFUSE} is true, not {value!r}")
     others = words.keys() - {"times", "after"}
@@ -72,19 +73,30 @@ def _refuse(faults: Faults, value: Any, words: dict[str, Any]) -> Fault:
     return faults.refuse_connections(times=words.get("times"), after=words.get("after", 0))
 
 
-def fault_view(fault: Fault) -> dict[str, Any]:
+def words_of(target: Target, effect: Effect, where: Where) -> dict[str, Any]:
+    """The words with which `set_fault` sets such a fault."""
+    words = _described(target, effect) | {"times": where.get("times"), "after": where.get("after", 0)}
+    if isinstance(effect, RefuseConnections):
+        del words[_API]
+    return words
+
+
+def fault_view(fault: SetFault) -> dict[str, Any]:
     """The words of a fault, with its id and how often it has fired."""
-    target = fault.target
-    view: dict[str, Any] = {"id": fault.id, "api": EVERY_API if target.api is None else API_SPECS[target.api].name}
-    view |= _effect_view(fault)
-    for name in ("topic", "partition", "group", "transactional_id", "client"):
-        if getattr(target, name) is not None:
-            view[name] = getattr(target, name)
+    view: dict[str, Any] = {"id": fault.id, **_described(fault.target, fault.effect)}
     return {**view, "times": fault.times, "after": fault.after, "fired": fault.fired, "is_active": fault.is_active}
 
 
-def _effect_view(fault: Fault) -> dict[str, Any]:
-    match fault.effect:
+def _described(target: Target, effect: Effect) -> dict[str, Any]:
+    view = {_API: EVERY_API if target.api is None else API_SPECS[target.api].name, **_effect_view(effect)}
+    for name in ("topic", "partition", "group", "transactional_id", "client"):
+        if getattr(target, name) is not None:
+            view[name] = getattr(target, name)
+    return view
+
+
+def _effect_view(effect: Effect) -> dict[str, Any]:
+    match effect:
         case Fail(code):
             return {"error": code.name}
         case Delay(ms, jitter_ms):

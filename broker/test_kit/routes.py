@@ -9,8 +9,6 @@ POST /v1/test/reset               remove all faults, and end the trouble of the 
 """
 
 import asyncio
-import inspect
-import json
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
@@ -20,14 +18,19 @@ from ..http.http_error import HttpError
 from ..http.request import HttpRequest
 from ..http.response import HttpResponse
 from ..http.router import Router
-from .act_error import ActError
+from .act_error import ActError, NotHereError
 from .fault_words import fault_view, set_fault
 from .kit import Kit
+from .kit_requests import arguments, body_of, check_query, check_writer, number
 
-__all__ = ["ACTS", "add_routes"]
+__all__ = ["ACTS", "ELSEWHERE", "add_routes"]
+
+ELSEWHERE = 409
+"""The status of an act that another broker of the cluster can do."""
 
 ACTS = (
     "apply_retention",
+    "begin_transaction",
     "compact",
     "disk_fail",
     "disk_full",
@@ -40,6 +43,9 @@ ACTS = (
     "move_coordinator",
     "move_leader",
     "pause",
+    "until_coordinated_by",
+    "until_led_by",
+    "write_open",
 )
 _ENDS = ("stop", "kill")
 _UNTIL_SENT_S = 0.05
@@ -47,10 +53,6 @@ _UNTIL_SENT_S = 0.05
 _DEFAULT_WAIT_MS = 10_000
 _MAX_WAIT_MS = 60_000
 _CREATED = 201
-_MAX_NUMBER = 1_000_000_000
-
-_TYPES: Mapping[Any, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float)}
-_TYPE_NAMES = {str: "a text", int: "a whole number", float: "a number"}
 
 
 def add_routes(router: Router, kit: Kit) -> None:
@@ -73,11 +75,11 @@ class _Paths:
         self._kit = kit
 
     def list_faults(self, request: HttpRequest) -> HttpResponse:
-        _check_query(request)
+        check_query(request)
         return HttpResponse.json({"faults": [fault_view(fault) for fault in self._kit.faults.all()]})
 
     def set_fault(self, request: HttpRequest) -> HttpResponse:
-        body = _body_of(request)
+        body = body_of(request)
         try:
             fault = set_fault(self._kit.faults, body)
         except ValueError as error:
@@ -85,17 +87,17 @@ class _Paths:
         return HttpResponse.json(fault_view(fault), _CREATED)
 
     def remove_all(self, request: HttpRequest) -> HttpResponse:
-        _check_writer(request)
+        check_writer(request)
         removed = len(self._kit.faults.all())
         self._kit.faults.clear()
         return HttpResponse.json({"removed": removed})
 
     async def show_fault(self, request: HttpRequest) -> HttpResponse:
-        _check_query(request, "fired", "timeout_ms")
+        check_query(request, "fired", "timeout_ms")
         fault = self._fault(request)
         if "fired" in request.query:
-            count = _number(request, "fired", 1, 1_000_000_000)
-            wait_s = _number(request, "timeout_ms", _DEFAULT_WAIT_MS, _MAX_WAIT_MS) / 1000
+            count = number(request, "fired", 1, 1_000_000_000)
+            wait_s = number(request, "timeout_ms", _DEFAULT_WAIT_MS, _MAX_WAIT_MS) / 1000
             try:
                 await asyncio.wait_for(fault.until_fired(count), wait_s)
             except TimeoutError:
@@ -103,7 +105,7 @@ class _Paths:
         return HttpResponse.json(fault_view(fault))
 
     def remove_fault(self, request: HttpRequest) -> HttpResponse:
-        _check_writer(request)
+        check_writer(request)
         fault = self._fault(request)
         fault.remove()
         return HttpResponse.json(fault_view(fault))
@@ -112,12 +114,14 @@ class _Paths:
         name = request.params["name"]
         if name not in (*ACTS, *_ENDS):
             raise HttpError(404, f"there is no such act; there are {', '.join((*ACTS, *_ENDS))}")
-        body = _body_of(request)
+        body = body_of(request)
         if name in _ENDS:
             return self._end(name, body)
         method: Callable[..., Coroutine[Any, Any, Any]] = getattr(self._kit.acts, name)
         try:
-            done = await method(**_arguments(method, body))
+            done = await method(**arguments(method, body))
+        except NotHereError as error:
+            raise HttpError(ELSEWHERE, str(error)) from error
         except (ActError, TimeoutError) as error:
             raise HttpError(503, str(error)) from error
         except ValueError as error:
@@ -132,7 +136,7 @@ class _Paths:
         return HttpResponse.json({"act": name, "result": None})
 
     async def move_clock(self, request: HttpRequest) -> HttpResponse:
-        body = _body_of(request)
+        body = body_of(request)
         try:
             return HttpResponse.json(await move_clock(self._kit.clock, body))
         except TimeoutError as error:
@@ -141,7 +145,7 @@ class _Paths:
             raise HttpError(400, str(error)) from error
 
     def reset(self, request: HttpRequest) -> HttpResponse:
-        if _body_of(request):
+        if body_of(request):
             raise HttpError(400, "reset takes nothing")
         self._kit.reset()
         return HttpResponse.json({"reset": True})
@@ -152,68 +156,3 @@ class _Paths:
             if str(fault.id) == given:
                 return fault
         raise HttpError(404, "there is no such fault")
-
-
-def _check_writer(request: HttpRequest) -> None:
-    """Raises HttpError for a request that a web page sent: its reader did not choose to send it."""
-    if "origin" in request.headers:
-        raise HttpError(400, "requests of web pages are refused")
-
-
-def _check_query(request: HttpRequest, *known: str) -> None:
-    unknown = request.query.keys() - set(known)
-    if unknown:
-        raise HttpError(400, f"there is no parameter {', '.join(sorted(unknown))}")
-
-
-def _body_of(request: HttpRequest) -> Mapping[str, Any]:
-    """The JSON object of a request; empty without a body."""
-    _check_writer(request)
-    _check_query(request)
-    if not request.body:
-        return {}
-    try:
-        body = json.loads(request.body, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise HttpError(400, "the body is not JSON") from error
-    if not isinstance(body, dict):
-        raise HttpError(400, "the body is not a JSON object")
-    return body
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
-
-
-def _arguments(method: Callable[..., Any], body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The body, checked against the parameters of an act. Raises ValueError."""
-    parameters = inspect.signature(method, eval_str=True).parameters
-    unknown = body.keys() - parameters.keys()
-    if unknown:
-        names = ", ".join(parameters) or "none"
-        raise ValueError(f"there is no {', '.join(sorted(unknown))}; the arguments are: {names}")
-    for name, parameter in parameters.items():
-        if name not in body:
-            if parameter.default is parameter.empty:
-                raise ValueError(f"{name} is missing")
-            continue
-        kind = next(each for each in _TYPES if each in (parameter.annotation, *_options(parameter.annotation)))
-        value = body[name]
-        if isinstance(value, bool) or not isinstance(value, _TYPES[kind]):
-            raise ValueError(f"{name} is {_TYPE_NAMES[kind]}, not {value!r:.100}")
-        if isinstance(value, int | float) and abs(value) > _MAX_NUMBER:
-            raise ValueError(f"{name} is too large")
-    return body
-
-
-def _options(annotation: Any) -> tuple[Any, ...]:
-    return getattr(annotation, "__args__", ())
-
-
-def _number(request: HttpRequest, name: str, default: int, most: int) -> int:
-    text = request.query.get(name)
-    if text is None:
-        return default
-    if not text.isdecimal() or not 1 <= int(text[:20]) <= most:
-        raise HttpError(400, f"{name} is a whole number from 1 to {most}")
-    return int(text)

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from ....config.config_error import ConfigError
-from ....config.http_listeners import HTTP_LISTENERS
+from ....config.http_listeners import HTTP_LISTENERS, TEST_KIT
 from ....protocol.client import Credentials
 from ...clock.clocks import BlockingClock, TestClock
 from ...faults.faults import Faults
@@ -23,10 +23,13 @@ from ..throwaway_certificates import ThrowawayCertificates, check_library, store
 from ..user_settings import store_users, users_of_listeners
 from .children import Children
 from .cluster_acts import ClusterActs
+from .cluster_broker import BrokerOfCluster
+from .kit_client import KitClient
 from .member import Member
 from .members import BrokerMember, ZooKeeperMember
 from .memory_zookeeper import MemoryZooKeeper
 from .ports import HOST, free_ports, give_back
+from .remote_faults import RemoteFaults
 from .tcp_proxies import ProxyTls, TcpProxies
 from .thread_broker import ThreadBroker
 from .zookeeper_jars import find_jars, find_java
@@ -97,12 +100,13 @@ class BlockingCluster:
         self._given_zookeeper = None if zookeeper == _JAVA else zookeeper
         self._has_java = zookeeper == _JAVA
         self._zookeeper_jars = None if zookeeper_jars is None else Path(zookeeper_jars).absolute()
-        self._has_http = http
         self._http_ports: dict[int, int] = {}
         if tls:
             check_library()
         self._has_tls = tls
-        config_from_mapping(_for_broker(1, {**self._settings, **self._listeners(0, 0)}), "Cluster")
+        config = config_from_mapping(_for_broker(1, {**self._settings, **self._listeners(0, 0)}), "Cluster")
+        self._has_test_kit = config.boolean(TEST_KIT)
+        self._has_http = (http or self._has_test_kit) and HTTP_LISTENERS not in self._settings
         self._certificates: ThrowawayCertificates | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._thread: LoopThread | None = None
@@ -111,19 +115,22 @@ class BlockingCluster:
         self._zookeeper: ZooKeeperMember | MemoryZooKeeper | None = None
         self._client_ports: dict[int, int] = {}
         self._ports: list[int] = []
-        self.faults = Faults()
-        """Faults for tests of clients, on all brokers; without effect on brokers in processes of their own."""
+        self.faults = Faults() if self._mode == "thread" else RemoteFaults(self._kits)
+        """Faults for tests of clients, on all brokers. Brokers in processes need ``pybroker.test.kit=true``."""
         self._clock = TestClock()
 
     # -- properties
 
     @property
     def acts(self) -> ClusterActs:
-        """Acts of tests on brokers. Raises RuntimeError if they have processes of their own."""
-        return ClusterActs(
-            lambda: [each for name in self._brokers if (each := self._thread_broker(name)).is_running],
-            self._thread_broker,
-        )
+        """Acts of tests on brokers. Brokers in processes need ``pybroker.test.kit=true``."""
+        return ClusterActs(lambda: [each for each in self._brokers.values() if each.is_responsive], self._broker)
+
+    @property
+    def brokers(self) -> Mapping[int, BrokerOfCluster]:
+        """All brokers by id, running or not: ``cluster.brokers[2].faults`` has the faults of one."""
+        faults, address = self.faults, self.bootstrap_server
+        return {each: BrokerOfCluster(each, address(each), faults.on(each)) for each in self._brokers}
 
     @property
     def clock(self) -> BlockingClock:
@@ -196,13 +203,17 @@ class BlockingCluster:
         starting = self._member(member)
         starting.begin()
         starting.wait_until_ready()
+        if member != ZOOKEEPER and isinstance(self.faults, RemoteFaults):
+            self.faults.broker_started(member)
 
     def stop(self, member: MemberName) -> None:
         """As SIGTERM: a broker hands over its leaderships first. Harmless when it does not run."""
+        self._count_a_last_time(member)
         self._member(member).stop()
 
     def kill(self, member: MemberName) -> None:
         """As ``kill -9``. Harmless when it does not run."""
+        self._count_a_last_time(member)
         self._member(member).kill()
 
     def pause(self, member: MemberName) -> None:
@@ -308,8 +319,10 @@ class BlockingCluster:
             **self._protection_of(broker),
         }
         if self._mode == "process":
-            return BrokerMember(broker, directory, settings)
+            has_kit = self._has_test_kit and self._has_http
+            return BrokerMember(broker, directory, settings, self._http_ports[broker] if has_kit else None)
         assert isinstance(self._zookeeper, MemoryZooKeeper)
+        assert isinstance(self.faults, Faults)
         opener = self._zookeeper.store_opener(broker)
         is_durable = self._given_directory is not None or not self._settings.keys().isdisjoint(("log.dir", "log.dirs"))
         return ThreadBroker(broker, directory, settings, opener, self.faults, self._clock, is_durable=is_durable)
@@ -405,11 +418,14 @@ class BlockingCluster:
             raise ValueError(f"the cluster has no broker {broker!r}")
         return self._brokers[broker]
 
-    def _thread_broker(self, broker: int) -> ThreadBroker:
-        found = self._broker(broker)
-        if not isinstance(found, ThreadBroker):
-            raise RuntimeError("acts need brokers on threads; Cluster(mode='thread') has them")
-        return found
+    def _kits(self) -> dict[int, KitClient]:
+        """The test kits of the processes that run. Raises RuntimeError if they have none."""
+        members = {id_: each for id_, each in self._brokers.items() if isinstance(each, BrokerMember)}
+        return {broker: member.kit for broker, member in members.items() if member.is_responsive}
+
+    def _count_a_last_time(self, member: MemberName) -> None:
+        if member != ZOOKEEPER and isinstance(self.faults, RemoteFaults):
+            self.faults.broker_ends(member)
 
     def _member(self, name: MemberName) -> Member:
         if name != ZOOKEEPER:

@@ -19,6 +19,8 @@ from ...faults.faults import Faults
 from ..settings_from_mapping import SettingsMapping
 from .blocking_cluster import BlockingCluster, MemberName, Mode
 from .cluster_acts import ClusterActs
+from .cluster_broker import BrokerOfCluster
+from .remote_faults import RemoteFaults
 
 __all__ = ["Cluster"]
 
@@ -113,9 +115,14 @@ class Cluster:
         return self._cluster.log_file(member)
 
     @property
-    def faults(self) -> Faults:
+    def faults(self) -> Faults | RemoteFaults:
         """Faults for tests of clients, on all brokers. See `BlockingCluster.faults`."""
         return self._cluster.faults
+
+    @property
+    def brokers(self) -> Mapping[int, BrokerOfCluster]:
+        """As `BlockingCluster.brokers`."""
+        return self._cluster.brokers
 
     @property
     def acts(self) -> ClusterActs:

@@ -28,6 +28,11 @@ class Member(ABC):
     def is_running(self) -> bool:
         """Whether it runs; also True while it is paused."""
 
+    @property
+    @abstractmethod
+    def is_responsive(self) -> bool:
+        """Whether it runs, and is not paused."""
+
     @abstractmethod
     def begin(self) -> None:
         """Start without waiting. Raises RuntimeError when it runs."""

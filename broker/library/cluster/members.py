@@ -12,8 +12,11 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+from ....config.http_listeners import TEST_KIT
 from ...start_error import StartError
+from .kit_client import KitClient
 from .member import Member
 from .ports import HOST, free_ports
 
@@ -35,6 +38,7 @@ class ProcessMember(Member):
         super().__init__(name, directory)
         self._process: subprocess.Popen[bytes] | None = None
         self._log_begins = 0
+        self._is_paused = False
 
     @property
     def pid(self) -> int | None:
@@ -46,6 +50,11 @@ class ProcessMember(Member):
     def is_running(self) -> bool:
         """Whether it runs; also True while it is paused."""
         return self.pid is not None
+
+    @property
+    def is_responsive(self) -> bool:
+        """Whether it runs, and is not paused."""
+        return self.is_running and not self._is_paused
 
     def begin(self) -> None:
         """Start the process without waiting. Raises RuntimeError when it runs."""
@@ -78,10 +87,12 @@ class ProcessMember(Member):
         """SIGSTOP. Raises RuntimeError when it does not run."""
         if not self.is_running:
             raise RuntimeError(f"{self.name} is not running")
+        self._is_paused = True
         self._send(signal.SIGSTOP)
 
     def resume(self) -> None:
         """SIGCONT. Harmless when it was not paused."""
+        self._is_paused = False
         self._send(signal.SIGCONT)
 
     def kill(self) -> None:
@@ -97,6 +108,7 @@ class ProcessMember(Member):
 
     def _reap(self) -> None:
         process, self._process = self._process, None
+        self._is_paused = False
         if process is not None:
             process.wait()
             assert process.stdin is not None
@@ -124,9 +136,24 @@ class ProcessMember(Member):
 class BrokerMember(ProcessMember):
     """A broker with ``settings``, which may be changed between its runs."""
 
-    def __init__(self, broker_id: int, directory: Path, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, broker_id: int, directory: Path, settings: Mapping[str, str], http_port: int | None = None
+    ) -> None:
+        """``http_port``: where its test kit is served; None: it has none."""
         super().__init__(f"broker {broker_id}", directory)
         self.settings = dict(settings)
+        self._kit = None if http_port is None else KitClient(self.name, http_port)
+
+    @property
+    def kit(self) -> KitClient:
+        """Its test kit. Raises RuntimeError if it has none."""
+        if self._kit is None:
+            raise RuntimeError(f"{self.name} has a process of its own, and no test kit: set {TEST_KIT}=true")
+        return self._kit
+
+    def act(self, act: str, **arguments: Any) -> Any:
+        """The result of an act of `Acts`. Raises ActError, and RuntimeError if it has no test kit."""
+        return self.kit.act(act, arguments)
 
     def _command(self) -> list[str]:
         file = self.directory / "server.properties"

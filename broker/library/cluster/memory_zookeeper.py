@@ -47,6 +47,10 @@ class MemoryZooKeeper(Member):
         return self._door is not None
 
     @property
+    def is_responsive(self) -> bool:
+        return self.is_running and not self._is_paused
+
+    @property
     def tree(self) -> MemoryTree:
         assert self._tree is not None, "it was not started"
         return self._tree

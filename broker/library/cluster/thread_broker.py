@@ -8,10 +8,10 @@ import asyncio
 import itertools
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import CancelledError, Future
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from ....config.config import Config
 from ....controller.tree.metadata_store import MetadataStore
@@ -22,7 +22,6 @@ from ...faults.faults import Faults
 from ...process.log_lines import OneLineFormatter
 from ...server import BrokerServer
 from ...start_error import StartError
-from ...test_kit.acts import Acts
 from ...test_kit.disk import Disk
 from ...test_kit.kit import Kit
 from ..loop_thread import LoopThread
@@ -36,7 +35,6 @@ logger = logging.getLogger(__name__)
 _PACKAGE = __name__.partition(".")[0]
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _numbers = itertools.count(1)
-Result = TypeVar("Result")
 
 
 class ThreadBroker(Member):
@@ -80,15 +78,19 @@ class ThreadBroker(Member):
         return self._thread is not None and not self._has_failed
 
     @property
+    def is_responsive(self) -> bool:
+        return self.is_running and self._pause is None
+
+    @property
     def disk(self) -> Disk:
         """The broker's disk, for tests that make it fail."""
         return self._kit.disk
 
-    def act(self, work: Callable[[Acts], Coroutine[Any, Any, Result]]) -> Result:
-        """The result of an act on its loop. Raises ActError, and RuntimeError if it does not run."""
+    def act(self, act: str, **arguments: Any) -> Any:
+        """The result of an act of `Acts` on its loop. Raises ActError, and RuntimeError if it does not run."""
         if self._thread is None or self._has_failed:
             raise RuntimeError(f"{self.name} is not running")
-        return self._thread.call(work(self._kit.acts))
+        return self._thread.call(getattr(self._kit.acts, act)(**arguments))
 
     def begin(self) -> None:
         if self.is_running:

@@ -1,0 +1,137 @@
+"""Faults on brokers in processes of their own, set over HTTP.
+
+**Limits.** Each broker counts ``times`` and ``after`` of its requests alone. What a broker counted since the last look
+is lost when it is killed.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from itertools import count
+
+from ...faults.effects import Effect
+from ...faults.fault_setter import FaultSetter, SetFault, counts_of
+from ...faults.target import Target, Where
+from ...test_kit.act_error import ActError
+from ...test_kit.fault_words import words_of
+from .kit_client import KitClient
+
+__all__ = ["RemoteFaults"]
+
+_BETWEEN_LOOKS_S = 0.01
+_LAST_LOOK_S = 0.5
+
+Kits = Callable[[], Mapping[int, KitClient]]
+
+
+class RemoteFault(SetFault):
+    """A fault on some brokers. ``gone`` is told when it is removed."""
+
+    def __init__(self, number: int, target: Target, effect: Effect, where: Where, broker: int | None) -> None:
+        self.id = number
+        self.target = target
+        self.effect = effect
+        self.times, self.after = counts_of(where)
+        self.broker = broker
+        self.words = words_of(target, effect, where)
+        self.is_removed = False
+        self.gone: Callable[[RemoteFault], None] = _nothing
+        self._places: dict[int, tuple[KitClient, int]] = {}
+        self._counts: dict[tuple[int, int], int] = {}
+
+    def place(self, broker: int, kit: KitClient) -> None:
+        """Set it on a broker."""
+        self._places[broker] = (kit, kit.set_fault(self.words))
+
+    def leave(self, broker: int) -> None:
+        """The broker is about to end: count a last time."""
+        kit, fault = self._places.get(broker, (None, 0))
+        if kit is not None:
+            with suppress(ActError, ValueError):
+                self._counts[broker, fault] = kit.fired(fault, _LAST_LOOK_S)
+            del self._places[broker]
+
+    @property
+    def fired(self) -> int:
+        for broker, (kit, fault) in list(self._places.items()):
+            with suppress(ActError):  # the broker does not run
+                self._counts[broker, fault] = kit.fired(fault)
+        return sum(self._counts.values())
+
+    @property
+    def is_active(self) -> bool:
+        return not self.is_removed and (self.times is None or self.fired < self.times)
+
+    def remove(self) -> None:
+        if self.is_removed:
+            return
+        self.is_removed = True
+        for broker, (kit, fault) in list(self._places.items()):
+            with suppress(ActError, ValueError):
+                self._counts[broker, fault] = kit.remove_fault(fault)
+        self._places.clear()
+        self.gone(self)
+
+    def wait_fired(self, count: int = 1, timeout_s: float | None = None) -> None:
+        began_s = time.monotonic()
+        while (fired := self.fired) < count:
+            if self.is_removed:
+                raise TimeoutError(f"{self} was removed after it had fired {fired} times, not {count}")
+            if timeout_s is not None and time.monotonic() - began_s > timeout_s:
+                raise TimeoutError(f"{self} has fired {fired} times in {timeout_s} s, not {count}")
+            time.sleep(_BETWEEN_LOOKS_S)
+
+    def __repr__(self) -> str:
+        return f"<fault {self.id}: {self.words}>"
+
+
+class RemoteFaults(FaultSetter[RemoteFault]):
+    """``kits``: those of the brokers that run, by id. ``broker``: the only one on which faults are set."""
+
+    def __init__(self, kits: Kits, broker: int | None = None, shared: "RemoteFaults | None" = None) -> None:
+        self._kits = kits
+        self._broker = broker
+        self._numbers: Iterator[int] = count(1) if shared is None else shared._numbers
+        self._faults: dict[int, RemoteFault] = {} if shared is None else shared._faults
+
+    def on(self, broker: int) -> "RemoteFaults":
+        """Sets faults on one broker of the cluster."""
+        return RemoteFaults(self._kits, broker, self)
+
+    def all(self) -> list[RemoteFault]:
+        return [fault for fault in list(self._faults.values()) if self._broker in (None, fault.broker)]
+
+    def broker_started(self, broker: int) -> None:
+        """Set on a broker what it lost when it ended."""
+        for fault in self.all():
+            if fault.broker in (None, broker) and fault.is_active:
+                fault.place(broker, self._kits()[broker])
+
+    def broker_ends(self, broker: int) -> None:
+        """A broker is about to end."""
+        for fault in self.all():
+            fault.leave(broker)
+
+    def _set(self, target: Target, effect: Effect, where: Where) -> RemoteFault:
+        kits = self._kits()
+        if self._broker is not None:
+            if self._broker not in kits:
+                raise ActError(f"broker {self._broker} does not run")
+            kits = {self._broker: kits[self._broker]}
+        fault = RemoteFault(next(self._numbers), target, effect, where, self._broker)
+        try:
+            for broker, kit in kits.items():
+                fault.place(broker, kit)
+        except BaseException:
+            fault.remove()
+            raise
+        self._faults[fault.id] = fault
+        fault.gone = self._forget
+        return fault
+
+    def _forget(self, fault: RemoteFault) -> None:
+        self._faults.pop(fault.id, None)
+
+
+def _nothing(_fault: RemoteFault) -> None:
+    """The fault is not listed yet."""

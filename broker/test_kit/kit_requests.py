@@ -1,0 +1,81 @@
+"""Reads the requests to a test kit: bodies in JSON, arguments of acts, numbers in the query. Refuses with one line."""
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..http.http_error import HttpError
+from ..http.request import HttpRequest
+
+__all__ = ["arguments", "body_of", "check_query", "check_writer", "number"]
+
+_MAX_NUMBER = 1_000_000_000
+_TYPES: Mapping[Any, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float)}
+_TYPE_NAMES = {str: "a text", int: "a whole number", float: "a number"}
+
+
+def check_writer(request: HttpRequest) -> None:
+    """Raises HttpError for a request that a web page sent: its reader did not choose to send it."""
+    if "origin" in request.headers:
+        raise HttpError(400, "requests of web pages are refused")
+
+
+def check_query(request: HttpRequest, *known: str) -> None:
+    unknown = request.query.keys() - set(known)
+    if unknown:
+        raise HttpError(400, f"there is no parameter {', '.join(sorted(unknown))}")
+
+
+def body_of(request: HttpRequest) -> Mapping[str, Any]:
+    """The JSON object of a request; empty without a body."""
+    check_writer(request)
+    check_query(request)
+    if not request.body:
+        return {}
+    try:
+        body = json.loads(request.body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise HttpError(400, "the body is not JSON") from error
+    if not isinstance(body, dict):
+        raise HttpError(400, "the body is not a JSON object")
+    return body
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def arguments(method: Callable[..., Any], body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The body, checked against the parameters of an act. Raises ValueError."""
+    parameters = inspect.signature(method, eval_str=True).parameters
+    unknown = body.keys() - parameters.keys()
+    if unknown:
+        names = ", ".join(parameters) or "none"
+        raise ValueError(f"there is no {', '.join(sorted(unknown))}; the arguments are: {names}")
+    for name, parameter in parameters.items():
+        if name not in body:
+            if parameter.default is parameter.empty:
+                raise ValueError(f"{name} is missing")
+            continue
+        kinds = [each for each in _TYPES if each in (parameter.annotation, *_options(parameter.annotation))]
+        value = body[name]
+        if isinstance(value, bool) or not any(isinstance(value, _TYPES[kind]) for kind in kinds):
+            expected = " or ".join(_TYPE_NAMES[kind] for kind in kinds)
+            raise ValueError(f"{name} is {expected}, not {value!r:.100}")
+        if isinstance(value, int | float) and abs(value) > _MAX_NUMBER:
+            raise ValueError(f"{name} is too large")
+    return body
+
+
+def _options(annotation: Any) -> tuple[Any, ...]:
+    return getattr(annotation, "__args__", ())
+
+
+def number(request: HttpRequest, name: str, default: int, most: int) -> int:
+    text = request.query.get(name)
+    if text is None:
+        return default
+    if not text.isdecimal() or not 1 <= int(text[:20]) <= most:
+        raise HttpError(400, f"{name} is a whole number from 1 to {most}")
+    return int(text)
