@@ -1,8 +1,9 @@
-"""The paths of the test kit in the OpenAPI document of a broker that has it."""
+"""The paths of the test kit in OpenAPI documents: of a broker that has it, and of a whole cluster."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-__all__ = ["kit_paths"]
+__all__ = ["ActShape", "cluster_document", "kit_paths"]
 
 _FLAG = {"const": True}
 _MS = {"type": "integer", "minimum": 0, "maximum": 86_400_000}
@@ -48,6 +49,10 @@ _SET_FAULT: dict[str, Any] = {
     },
     "required": ["id", "api", "times", "after", "fired", "is_active"],
 }
+_ABOUT_CLUSTER = (
+    "Faults on all brokers of a cluster, and acts on each of them. A broker is named by its id from 1, the metadata "
+    'store by "zookeeper". A response comes when the act is done.'
+)
 _ANYTHING: dict[str, Any] = {"type": "object"}
 
 
@@ -91,6 +96,47 @@ def kit_paths(failure: dict[str, Any]) -> dict[str, Any]:
         "/v1/test/acts/{name}": {"post": operation("Carry out an act", _ANYTHING, body=_ANYTHING, path="name")},
         "/v1/test/clock": {"post": operation("Move the clock", _ANYTHING, body=_ANYTHING)},
         "/v1/test/reset": {"post": operation("Remove all faults, and end the trouble of the disk", _ANYTHING)},
+    }
+
+
+class ActShape(NamedTuple):
+    """An act: its description, the JSON types of its arguments by name, and the arguments that must be given."""
+
+    description: str
+    types: Mapping[str, list[str]]
+    required: list[str]
+
+
+def cluster_document(acts: Mapping[str, ActShape]) -> dict[str, Any]:
+    """The OpenAPI document of the test kit of a cluster."""
+    failure = {"type": "object", "properties": {"error": _TEXT}, "required": ["error"]}
+    paths = kit_paths(failure)
+    for only_of_brokers in ("/v1/test/acts/{name}", "/v1/test/clock"):
+        del paths[only_of_brokers]
+    fault = paths["/v1/test/faults"]["post"]["requestBody"]["content"]["application/json"]
+    broker = {"type": "integer", "description": "the only broker with the fault"}
+    fault["schema"] = {**_FAULT, "properties": {**_FAULT["properties"], "broker": broker}}
+    for name, act in acts.items():
+        paths[f"/v1/test/acts/{name}"] = {"post": _act(name, act, failure)}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "pybroker test kit of a cluster", "version": "1", "description": _ABOUT_CLUSTER},
+        "paths": paths,
+    }
+
+
+def _act(name: str, act: ActShape, failure: dict[str, Any]) -> dict[str, Any]:
+    types = {each: {"type": kinds if len(kinds) > 1 else kinds[0]} for each, kinds in act.types.items()}
+    done = {"type": "object", "properties": {"act": {"const": name}, "result": {}}, "required": ["act", "result"]}
+    body = {"type": "object", "properties": types, "required": act.required, "additionalProperties": False}
+    return {
+        "summary": act.description.split("\n")[0],
+        "tags": ["for tests only"],
+        "requestBody": {"required": bool(act.required), "content": {"application/json": {"schema": body}}},
+        "responses": {
+            "200": _response("The act is done", done),
+            "default": _response("The act is refused, or could not be done; the text says why", failure),
+        },
     }
 
 

@@ -9,16 +9,18 @@ import signal
 import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import NoReturn
 
 from ...base.command_parser import CommandParser, named_values
-from ...config.http_listeners import HTTP_LISTENERS
+from ...config.http_listeners import HTTP_LISTENERS, TEST_KIT
 from ...config.jaas import SCRAM_SHA_512
 from ...protocol.client import Credentials
 from ..library.cluster.blocking_cluster import BlockingCluster, MemberName
+from ..library.cluster.cluster_endpoint import ClusterEndpoint
 from ..start_error import StartError
 from .client_settings import client_settings, write_client_settings
 
@@ -35,6 +37,8 @@ def cluster_command(arguments: Sequence[str]) -> int:
     try:
         options = _options(arguments)
         settings = named_values(options.override, "--override")
+        if options.test_kit:
+            settings[TEST_KIT] = "true"
         cluster = BlockingCluster(
             options.brokers,
             settings,
@@ -48,9 +52,11 @@ def cluster_command(arguments: Sequence[str]) -> int:
         )
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _interrupt)
-        with cluster:
+        with cluster, ExitStack() as stack:
+            kit = stack.enter_context(ClusterEndpoint(cluster, options.test_kit_port)) if options.test_kit else None
             access = _describe_access(cluster, options)
-            _say([*_describe(cluster), *access, *_describe_console(cluster, has_settings=bool(access)), _HELP])
+            console = _describe_console(cluster, has_settings=bool(access))
+            _say([*_describe(cluster), *access, *console, *_describe_kit(cluster, kit), _HELP])
             _obey(cluster, sys.stdin)
             Event().wait()
     except KeyboardInterrupt:
@@ -94,6 +100,18 @@ def _parser() -> CommandParser:
         action="append",
         default=[],
         help="clients must log in, and this user may; may be given several times",
+    )
+    parser.add_argument(
+        "--test-kit",
+        action="store_true",
+        help="for tests: faults and acts over HTTP, at an address for the whole cluster and at one of each broker",
+    )
+    parser.add_argument(
+        "--test-kit-port",
+        metavar="PORT",
+        type=int,
+        default=0,
+        help="port of the cluster's test kit; default: any free",
     )
     parser.add_argument(
         "--override",
@@ -153,6 +171,17 @@ def _describe_console(cluster: BlockingCluster, *, has_settings: bool) -> list[s
     if has_settings:
         words += ["--command-config", str(_client_file(cluster))]
     return [f"see it in the browser: {shlex.join([*words, *(word for url in urls for word in ('--v1', url))])}"]
+
+
+def _describe_kit(cluster: BlockingCluster, kit: ClusterEndpoint | None) -> list[str]:
+    if kit is None:
+        return []
+    own = ", ".join(f"{broker} at {cluster.http_url(broker)}" for broker in cluster.broker_ids)
+    return [
+        f'test kit of the cluster: {kit.url} (POST {kit.url}/v1/test/acts/kill with {{"broker": 1}}; all paths: '
+        f"{kit.url}/v1/openapi.json)",
+        f"test kits of brokers: {own}",
+    ]
 
 
 def _obey(cluster: BlockingCluster, lines: Iterable[str]) -> None:

@@ -8,10 +8,13 @@ from typing import Any
 from ..http.http_error import HttpError
 from ..http.request import HttpRequest
 
-__all__ = ["arguments", "body_of", "check_query", "check_writer", "number"]
+__all__ = ["arguments", "body_of", "check_query", "check_writer", "shape_of", "wish_of"]
 
+_DEFAULT_WAIT_MS = 10_000
+_MAX_WAIT_MS = 60_000
 _MAX_NUMBER = 1_000_000_000
 _TYPES: Mapping[Any, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float)}
+_JSON_TYPES = {str: "string", int: "integer", float: "number"}
 _TYPE_NAMES = {str: "a text", int: "a whole number", float: "a number"}
 
 
@@ -68,11 +71,29 @@ def arguments(method: Callable[..., Any], body: Mapping[str, Any]) -> Mapping[st
     return body
 
 
+def shape_of(method: Callable[..., Any]) -> tuple[dict[str, list[str]], list[str]]:
+    """The JSON types of an act's arguments by name, and the names of those that must be given."""
+    parameters = inspect.signature(method, eval_str=True).parameters
+    types = {
+        name: [_JSON_TYPES[kind] for kind in _TYPES if kind in (each.annotation, *_options(each.annotation))]
+        for name, each in parameters.items()
+    }
+    return types, [name for name, each in parameters.items() if each.default is each.empty]
+
+
+def wish_of(request: HttpRequest) -> tuple[int, float] | None:
+    """For how many firings of a fault the request waits, and how many seconds; None: it does not wait."""
+    if "fired" not in request.query:
+        return None
+    count = _number(request, "fired", 1, _MAX_NUMBER)
+    return count, _number(request, "timeout_ms", _DEFAULT_WAIT_MS, _MAX_WAIT_MS) / 1000
+
+
 def _options(annotation: Any) -> tuple[Any, ...]:
     return getattr(annotation, "__args__", ())
 
 
-def number(request: HttpRequest, name: str, default: int, most: int) -> int:
+def _number(request: HttpRequest, name: str, default: int, most: int) -> int:
     text = request.query.get(name)
     if text is None:
         return default

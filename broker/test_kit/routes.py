@@ -21,7 +21,7 @@ from ..http.router import Router
 from .act_error import ActError, NotHereError
 from .fault_words import fault_view, set_fault
 from .kit import Kit
-from .kit_requests import arguments, body_of, check_query, check_writer, number
+from .kit_requests import arguments, body_of, check_query, check_writer, wish_of
 
 __all__ = ["ACTS", "ELSEWHERE", "add_routes"]
 
@@ -50,8 +50,6 @@ ACTS = (
 _ENDS = ("stop", "kill")
 _UNTIL_SENT_S = 0.05
 """The time for the response before the broker ends."""
-_DEFAULT_WAIT_MS = 10_000
-_MAX_WAIT_MS = 60_000
 _CREATED = 201
 
 
@@ -95,9 +93,9 @@ class _Paths:
     async def show_fault(self, request: HttpRequest) -> HttpResponse:
         check_query(request, "fired", "timeout_ms")
         fault = self._fault(request)
-        if "fired" in request.query:
-            count = number(request, "fired", 1, 1_000_000_000)
-            wait_s = number(request, "timeout_ms", _DEFAULT_WAIT_MS, _MAX_WAIT_MS) / 1000
+        wish = wish_of(request)
+        if wish is not None:
+            count, wait_s = wish
             try:
                 await asyncio.wait_for(fault.until_fired(count), wait_s)
             except TimeoutError:
