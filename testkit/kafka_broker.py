@@ -11,9 +11,9 @@ from .aio_helpers import AioHelpers
 from .clients import Clients
 from .failure_report import Section
 
-__all__ = ["KafkaBroker"]
+__all__ = ["KEPT_REQUESTS", "KafkaBroker"]
 
-_KEPT_REQUESTS = 50
+KEPT_REQUESTS = 50
 _REPORT_LIMIT_S = 5.0
 _ANY_FREE_PORT = "PLAINTEXT://127.0.0.1:0"
 
@@ -26,7 +26,7 @@ class KafkaBroker(BrokerOnThread, Clients):
 
     def __init__(self, settings: SettingsMapping, preferred_client: str | None = None) -> None:
         Clients.__init__(self, preferred_client)
-        broker = Broker({"listeners": _ANY_FREE_PORT, **settings}, keep_requests=_KEPT_REQUESTS)
+        broker = Broker({"listeners": _ANY_FREE_PORT, **settings}, keep_requests=KEPT_REQUESTS)
         BrokerOnThread.__init__(self, broker, LoopThread("pybroker"))
         try:
             self.start()

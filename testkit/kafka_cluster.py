@@ -3,27 +3,35 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..broker.library.cluster.blocking_cluster import Mode
-from ..broker.library.cluster.cluster import Cluster
+from ..broker.library.cluster.blocking_cluster import BlockingCluster
+from ..broker.library.cluster.mode import Mode
 from ..broker.library.settings_from_mapping import SettingsMapping
 from ..config.http_listeners import TEST_KIT
 from .clients import Clients
+from .cluster_report import sections_of_cluster
 from .failure_report import Section
+from .kafka_broker import KEPT_REQUESTS
+from .outside_kafka import INSIDE_ONE_BROKER
 from .outside_topics import create_topic_outside
 
 __all__ = ["KafkaCluster"]
 
 
 class KafkaCluster(Clients):
-    """A running cluster with clients. Its other methods are those of `Cluster`, such as ``kill(1)``."""
+    """A running cluster with clients. Its other methods are those of `Cluster`, such as ``kill(1)``.
+
+    ``faults`` and ``clock`` are those of all brokers together. ``clock`` raises RuntimeError with ``mode="process"``,
+    and helpers that look into one broker, such as ``records`` and ``snapshot``, always do.
+    """
 
     def __init__(
         self, brokers: int, settings: SettingsMapping, mode: Mode, preferred_client: str | None = None
     ) -> None:
         super().__init__(preferred_client)
         kit = {TEST_KIT: "true"} if mode == "process" else {}
-        self._given = Cluster(brokers, {**kit, **settings}, mode=mode)
-        self.cluster = self._given.__enter__()
+        self.cluster = BlockingCluster(brokers, {**kit, **settings}, mode=mode)
+        self.cluster.keep_requests = KEPT_REQUESTS
+        self.cluster.__enter__()
 
     @property
     def bootstrap_servers(self) -> str:
@@ -38,13 +46,14 @@ class KafkaCluster(Clients):
 
     def report(self, since_ms: int) -> list[Section]:
         """For the report on a failed test. ``since_ms``: the wall clock when it began."""
-        states = {id_: "runs" if self.cluster.is_running(id_) else "does not run" for id_ in self.cluster.broker_ids}
-        return [("brokers", [f"broker {id_} {state}" for id_, state in states.items()])]
+        return sections_of_cluster(self.cluster, since_ms)
 
     def close(self) -> None:
         """Close the clients and end the cluster."""
         self.close_clients()
-        self._given.__exit__(None, None, None)
+        self.cluster.__exit__(None, None, None)
 
     def __getattr__(self, name: str) -> Any:
+        if name in INSIDE_ONE_BROKER:
+            raise RuntimeError(f"{name} looks into one broker: use kafka_broker, or a client of the cluster")
         return getattr(self.cluster, name)

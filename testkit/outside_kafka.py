@@ -9,18 +9,16 @@ import pytest
 from ..broker.library.cluster.members import BrokerMember
 from ..broker.library.cluster.ports import HOST, free_ports
 from .clients import Clients
-from .failure_report import Section
+from .failure_report import Section, last_lines
 from .outside_topics import create_topic_outside
 
-__all__ = ["OutsideKafka", "ProcessBroker"]
+__all__ = ["INSIDE_ONE_BROKER", "OutsideKafka", "ProcessBroker"]
 
-_INSIDE = frozenset(
+INSIDE_ONE_BROKER = frozenset(
     (
         "aio",
         "append",
-        "clock",
         "dump",
-        "faults",
         "group_lines",
         "lag",
         "load",
@@ -30,17 +28,22 @@ _INSIDE = frozenset(
         "restore",
         "snapshot",
         "topic_lines",
+        "topics",
         "wait_assigned",
         "wait_committed",
         "wait_records",
     )
 )
 """Helpers that look into a broker of this process."""
-_LAST_LINES = 50
+_INSIDE = INSIDE_ONE_BROKER | {"acts", "clock", "faults"}
 
 
 class OutsideKafka(Clients):
-    """A cluster that others have started. A test that uses a helper from inside the broker is skipped."""
+    """A cluster that others have started.
+
+    A test is skipped when it uses a helper that looks into a broker, such as ``records`` and ``snapshot``, or
+    ``clock``, ``faults`` or ``acts``.
+    """
 
     def __init__(self, bootstrap_servers: str, preferred_client: str | None = None) -> None:
         super().__init__(preferred_client)
@@ -75,7 +78,11 @@ class OutsideKafka(Clients):
 
 
 class ProcessBroker(OutsideKafka):
-    """A broker in a process of its own, for tests that send it signals."""
+    """A broker in a process of its own, for tests that send it signals.
+
+    Helpers that look into a broker, such as ``records`` and ``snapshot``, and ``clock``, ``faults`` and ``acts`` raise
+    RuntimeError.
+    """
 
     def __init__(self, directory: Path, settings: Mapping[str, Any], preferred_client: str | None = None) -> None:
         (port,) = free_ports(1)
@@ -128,8 +135,7 @@ class ProcessBroker(OutsideKafka):
 
     def report(self, since_ms: int) -> list[Section]:
         """The last lines of its output."""
-        lines = self.log_file.read_text(errors="replace").splitlines()[-_LAST_LINES:]
-        return [("output of the process", lines)]
+        return [("output of the process", last_lines(self.log_file))]
 
     def close(self) -> None:
         """Close the clients and kill the process."""

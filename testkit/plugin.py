@@ -150,7 +150,7 @@ def kafka_group(request: pytest.FixtureRequest, _kafka_brokers: Brokers) -> str:
 
 @pytest.fixture
 def kafka_faults(request: pytest.FixtureRequest, _kafka_brokers: Brokers) -> Iterator[Any]:
-    """The faults of the broker that the test uses; they are taken back at the end."""
+    """The faults of the broker that the test uses, or of all brokers of its cluster; they are taken back at the end."""
     faults = _kafka_brokers.in_use(request).faults
     yield faults
     faults.clear()
@@ -158,5 +158,5 @@ def kafka_faults(request: pytest.FixtureRequest, _kafka_brokers: Brokers) -> Ite
 
 @pytest.fixture
 def kafka_clock(request: pytest.FixtureRequest, _kafka_brokers: Brokers) -> Any:
-    """The clock of the broker that the test uses."""
+    """The clock of the broker that the test uses, or of all brokers of its cluster."""
     return _kafka_brokers.in_use(request).clock

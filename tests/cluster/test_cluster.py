@@ -18,7 +18,8 @@ import pytest
 from confluent_kafka import Producer
 from pybroker import Cluster
 from pybroker.broker.library.broker_probe import metadata_of
-from pybroker.broker.library.cluster.blocking_cluster import BlockingCluster, Mode
+from pybroker.broker.library.cluster.blocking_cluster import BlockingCluster
+from pybroker.broker.library.cluster.mode import Mode
 from pybroker.broker.metadata.address import Address
 from pybroker.broker.start_error import StartError
 from pybroker.config.config_error import ConfigError

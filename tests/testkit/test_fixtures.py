@@ -187,26 +187,6 @@ def test_clients_of_each_kind_are_chosen_by_name_and_closed_after_the_test(pytes
     )
 
 
-def test_cluster_serves_topics_and_loses_a_broker(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile("""
-        import pytest
-        @pytest.mark.kafka(topics={"orders": 2})
-        def test_kill(kafka_cluster, kafka_topic, kafka_faults):
-            assert kafka_cluster.broker_ids == [1, 2, 3]
-            producer = kafka_cluster.producer(acks="all", retry_backoff_ms=1)
-            with kafka_faults.error("Produce", "NOT_ENOUGH_REPLICAS", topic=kafka_topic, times=2) as fault:
-                producer.send(kafka_topic, b"x").get(30)
-            assert fault.fired == 2
-            kafka_cluster.kill(1)
-            assert not kafka_cluster.is_running(1)
-            producer.send("orders", b"y").get(60)
-            assert False
-    """)
-    result = run_inside(pytester)
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*kafka_cluster: brokers*", "broker 1 does not run", "broker 2 runs"])
-
-
 def test_broker_answers_as_the_release_of_the_marker(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pytest

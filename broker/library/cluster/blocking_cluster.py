@@ -17,6 +17,7 @@ from ...clock.clocks import BlockingClock, TestClock
 from ...faults.faults import Faults
 from ...metadata.address import Address
 from ..broker_probe import UnhealthyError, metadata_of
+from ..inspection.request_ring import RequestRing
 from ..loop_thread import LoopThread
 from ..settings_from_mapping import SettingsMapping, config_from_mapping
 from ..throwaway_certificates import ThrowawayCertificates, check_library, store_settings
@@ -28,6 +29,7 @@ from .kit_client import KitClient
 from .member import Member
 from .members import BrokerMember, ZooKeeperMember
 from .memory_zookeeper import MemoryZooKeeper
+from .mode import Mode, mode_of
 from .ports import HOST, free_ports, give_back
 from .remote_faults import RemoteFaults
 from .tcp_proxies import ProxyTls, TcpProxies
@@ -37,10 +39,9 @@ from .zookeeper_jars import find_jars, find_java
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["BlockingCluster", "MemberName", "Mode"]
+__all__ = ["BlockingCluster", "MemberName"]
 
 MemberName = int | Literal["zookeeper"]
-Mode = Literal["thread", "process"]
 _BROKERS = "brokers"
 """The user that brokers log in as."""
 ZOOKEEPER: Literal["zookeeper"] = "zookeeper"
@@ -83,7 +84,7 @@ class BlockingCluster:
         """``http``: each broker has an HTTP endpoint on a free port."""
         if zookeeper_jars is not None and zookeeper is None:
             zookeeper = _JAVA
-        self._mode = _mode_of(mode, zookeeper)
+        self.mode: Mode = mode_of(mode, zookeeper)
         if brokers < 1:
             raise ValueError(f"a cluster needs at least one broker, not {brokers}")
         for name in _OWN:
@@ -115,9 +116,11 @@ class BlockingCluster:
         self._zookeeper: ZooKeeperMember | MemoryZooKeeper | None = None
         self._client_ports: dict[int, int] = {}
         self._ports: list[int] = []
-        self.faults = Faults() if self._mode == "thread" else RemoteFaults(self._kits)
+        self.faults = Faults() if self.mode == "thread" else RemoteFaults(self._kits)
         """Faults for tests of clients, on all brokers. Brokers in processes need ``pybroker.test.kit=true``."""
         self._clock = TestClock()
+        self.keep_requests = 0
+        """How many of its last requests each broker on a thread keeps; set it before the cluster starts."""
 
     # -- properties
 
@@ -140,7 +143,7 @@ class BlockingCluster:
     @property
     def test_clock(self) -> TestClock:
         """As ``clock``, for coroutines."""
-        if self._mode == "process":
+        if self.mode == "process":
             raise RuntimeError("brokers in processes of their own keep to real time; use Cluster(mode='thread')")
         return self._clock
 
@@ -195,6 +198,13 @@ class BlockingCluster:
     def log_file(self, member: MemberName) -> Path:
         """The file with its output, or on a thread its log lines, since the cluster began."""
         return self._member(member).log_file
+
+    def thread_broker(self, broker: int) -> ThreadBroker:
+        """A broker on a thread. Raises RuntimeError if the brokers have processes of their own."""
+        found = self._broker(broker)
+        if not isinstance(found, ThreadBroker):
+            raise RuntimeError("acts need brokers on threads; Cluster(mode='thread') has them")
+        return found
 
     # -- operations
 
@@ -318,14 +328,16 @@ class BlockingCluster:
             "zookeeper.connect": self._way_to_zookeeper(broker),
             **self._protection_of(broker),
         }
-        if self._mode == "process":
+        if self.mode == "process":
             has_kit = self._has_test_kit and self._has_http
             return BrokerMember(broker, directory, settings, self._http_ports[broker] if has_kit else None)
         assert isinstance(self._zookeeper, MemoryZooKeeper)
         assert isinstance(self.faults, Faults)
         opener = self._zookeeper.store_opener(broker)
         is_durable = self._given_directory is not None or not self._settings.keys().isdisjoint(("log.dir", "log.dirs"))
-        return ThreadBroker(broker, directory, settings, opener, self.faults, self._clock, is_durable=is_durable)
+        made = ThreadBroker(broker, directory, settings, opener, self.faults, self._clock, is_durable=is_durable)
+        made.requests = RequestRing(self.keep_requests) if self.keep_requests else None
+        return made
 
     def _listeners(self, clients_port: int, brokers_port: int) -> dict[str, str]:
         protocol = f"{'' if self._login is None else 'SASL_'}{'SSL' if self._has_tls else 'PLAINTEXT'}"
@@ -342,7 +354,7 @@ class BlockingCluster:
         return store_settings(key_file, self._certificates.ca_file)
 
     def _way_to_zookeeper(self, broker: int) -> str:
-        if self._mode == "thread":
+        if self.mode == "thread":
             return self.zookeeper  # named in log lines only
         servers, slash, root = self.zookeeper.partition("/")
         ways = []
@@ -449,7 +461,7 @@ class BlockingCluster:
 
     def _zookeeper_of_threads(self, ends: tuple[MemberName, MemberName]) -> MemoryZooKeeper | None:
         """The metadata store, if it is one of the ends and the other end is a broker on a thread."""
-        is_between = ZOOKEEPER in ends and self._mode == "thread"
+        is_between = ZOOKEEPER in ends and self.mode == "thread"
         return self._zookeeper if is_between and isinstance(self._zookeeper, MemoryZooKeeper) else None
 
     def _on_wires(
@@ -465,14 +477,6 @@ class BlockingCluster:
     def __repr__(self) -> str:
         running = [str(broker) for broker, member in self._brokers.items() if member.is_running]
         return f"<Cluster of {self._count}, running: {', '.join(running) or 'none'}>"
-
-
-def _mode_of(mode: Mode | None, zookeeper: str | None) -> Mode:
-    if mode not in (None, "thread", "process"):
-        raise ValueError(f"the mode of a cluster is 'thread' or 'process', not {mode!r}")
-    if mode == "thread" and zookeeper is not None:
-        raise ValueError("brokers on threads need the metadata store of this program: give no `zookeeper`")
-    return mode or ("thread" if zookeeper is None else "process")
 
 
 def _broker_of(ends: tuple[MemberName, MemberName]) -> int:

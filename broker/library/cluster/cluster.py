@@ -17,9 +17,10 @@ from types import TracebackType
 from ...clock.clocks import TestClock
 from ...faults.faults import Faults
 from ..settings_from_mapping import SettingsMapping
-from .blocking_cluster import BlockingCluster, MemberName, Mode
+from .blocking_cluster import BlockingCluster, MemberName
 from .cluster_acts import ClusterActs
 from .cluster_broker import BrokerOfCluster
+from .mode import Mode
 from .remote_faults import RemoteFaults
 
 __all__ = ["Cluster"]

@@ -7,15 +7,17 @@ worker threads finish what they have begun.
 import asyncio
 import itertools
 import logging
+import re
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import CancelledError, Future
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ....config.config import Config
 from ....controller.tree.metadata_store import MetadataStore
 from ....storage.workers.worker_pool import WorkerPool
+from ...apis.broker_parts import BrokerParts
 from ...clock.clocks import TestClock
 from ...environment import Environment
 from ...faults.faults import Faults
@@ -24,17 +26,26 @@ from ...server import BrokerServer
 from ...start_error import StartError
 from ...test_kit.disk import Disk
 from ...test_kit.kit import Kit
+from ..inspection.request_ring import RequestRing
 from ..loop_thread import LoopThread
 from ..settings_from_mapping import config_from_mapping
 from .member import Member
 
-__all__ = ["ThreadBroker"]
+__all__ = ["ThreadBroker", "broker_of_thread"]
 
 logger = logging.getLogger(__name__)
 
 _PACKAGE = __name__.partition(".")[0]
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_MARK = re.compile(r"broker-(\d+)\.\d+")
 _numbers = itertools.count(1)
+Answer = TypeVar("Answer")
+
+
+def broker_of_thread(name: str | None) -> int | None:
+    """The id of the broker whose thread has this name, or None."""
+    found = _MARK.search(name or "")
+    return None if found is None else int(found[1])
 
 
 class ThreadBroker(Member):
@@ -67,6 +78,8 @@ class ThreadBroker(Member):
         self._starting: Future[None] | None = None
         self._has_failed = False
         self._pause: _Pause | None = None
+        self.requests: RequestRing | None = None
+        """Keeps the last requests; set it before a start."""
         self._lines: logging.Handler | None = None
 
     @property
@@ -91,6 +104,20 @@ class ThreadBroker(Member):
         if self._thread is None or self._has_failed:
             raise RuntimeError(f"{self.name} is not running")
         return self._thread.call(getattr(self._kit.acts, act)(**arguments))
+
+    def ask(self, question: Callable[[BrokerParts], Answer], limit_s: float) -> Answer:
+        """The answer of the broker's state, asked on its loop. Raises TimeoutError, and RuntimeError if the broker is
+        paused or does not run."""
+        if self._thread is None or self._has_failed:
+            raise RuntimeError(f"{self.name} does not run")
+        if self._pause is not None:
+            raise RuntimeError(f"{self.name} is paused")
+        return self._thread.begin(self._answer(question)).result(limit_s)
+
+    async def _answer(self, question: Callable[[BrokerParts], Answer]) -> Answer:
+        if self._server is None or not self._server.is_running:
+            raise RuntimeError(f"{self.name} does not run")
+        return question(self._server.api_parts)
 
     def begin(self) -> None:
         if self.is_running:
@@ -163,6 +190,8 @@ class ThreadBroker(Member):
             test_clock=self._kit.clock,
             start_pool=lambda loop, threads, name: WorkerPool(loop, threads, f"{name}-of-{self._mark}"),
         )
+        if self.requests is not None:
+            environment.timed_by = self.requests.beside
         self._server = server = BrokerServer(config, environment)
         self._kit.follow(server)
         try:

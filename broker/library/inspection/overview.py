@@ -4,7 +4,7 @@ Names come from clients, so control characters are escaped; each list and each l
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 from ....base.printable import printable
@@ -13,9 +13,19 @@ from ...apis.broker_parts import BrokerParts
 from ...coordinator.group.base import GroupBase
 from ...coordinator.group.timeline import GroupEvent
 
-__all__ = ["clock_text", "events_text", "group_lines", "lag_of_group", "line", "topic_lines"]
+__all__ = [
+    "clock_text",
+    "events_text",
+    "group_lines",
+    "joined_topic_lines",
+    "lag_of_group",
+    "led_partitions",
+    "line",
+    "topic_lines",
+]
 
 _MOST_LINES = 60
+_MOST_PARTITIONS = 300
 _MOST_EVENTS = 8
 _LONGEST_LINE = 240
 
@@ -33,22 +43,50 @@ def clock_text(time_ms: int) -> str:
 
 def topic_lines(parts: BrokerParts) -> list[str]:
     """Return a line for each partition, internal topics last and only where they have records."""
-    return _bounded(_partition_lines(parts))
+    return joined_topic_lines([led_partitions(parts)])
 
 
-def _partition_lines(parts: BrokerParts) -> Iterator[str]:
-    cache = parts.cache
-    for topic in sorted(cache.topics, key=lambda name: (name.startswith("__"), name)):
-        for index in range(cache.partition_count(topic) or 0):
-            hosted = parts.partitions.get(TopicPartition(topic, index))
-            if hosted is None or hosted.partition.leader is None:
-                yield f"{topic}-{index}: led by another broker, or by none"
-                continue
-            log, high_watermark = hosted.log, hosted.partition.high_watermark
-            if topic.startswith("__") and not log.log_end_offset:
-                continue
-            held = "" if log.log_end_offset == high_watermark else f" (committed to {high_watermark})"
-            yield f"{topic}-{index}: offsets {log.log_start_offset} to {log.log_end_offset}{held}"
+def led_partitions(parts: BrokerParts) -> dict[TopicPartition, str]:
+    """Return the offsets of the first 300 partitions as this broker knows them, internal topics last.
+
+    The text is empty for a partition that another broker leads, or none.
+    """
+    return {at: _offsets_text(parts, at) for at in islice(_partitions(parts), _MOST_PARTITIONS)}
+
+
+def joined_topic_lines(of_brokers: Iterable[Mapping[TopicPartition, str]]) -> list[str]:
+    """Return a line for each partition from what `led_partitions` returned on each broker of a cluster."""
+    texts: dict[TopicPartition, str] = {}
+    for found in of_brokers:
+        for at, text in found.items():
+            texts[at] = text or texts.get(at, "")
+    shown = {at: text for at, text in texts.items() if not (at.topic.startswith("__") and _is_empty(text))}
+    return _bounded(
+        f"{at}: {shown[at] or 'led by no broker that answered'}" for at in sorted(shown, key=_internal_last)
+    )
+
+
+def _partitions(parts: BrokerParts) -> Iterator[TopicPartition]:
+    for topic in sorted(parts.cache.topics, key=lambda name: (name.startswith("__"), name)):
+        for index in range(parts.cache.partition_count(topic) or 0):
+            yield TopicPartition(topic, index)
+
+
+def _internal_last(at: TopicPartition) -> tuple[bool, TopicPartition]:
+    return at.topic.startswith("__"), at
+
+
+def _is_empty(text: str) -> bool:
+    return text in ("", "offsets 0 to 0")
+
+
+def _offsets_text(parts: BrokerParts, at: TopicPartition) -> str:
+    hosted = parts.partitions.get(at)
+    if hosted is None or hosted.partition.leader is None:
+        return ""
+    log, high_watermark = hosted.log, hosted.partition.high_watermark
+    held = "" if log.log_end_offset == high_watermark else f" (committed to {high_watermark})"
+    return f"offsets {log.log_start_offset} to {log.log_end_offset}{held}"
 
 
 def group_lines(parts: BrokerParts) -> list[str]:
