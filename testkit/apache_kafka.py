@@ -1,7 +1,7 @@
 """Apache Kafka in ZooKeeper mode as processes of this machine, for ``--kafka=apache``."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -37,15 +37,15 @@ def find_kafka() -> tuple[str, Path]:
 
 
 class ApacheKafka:
-    """A ZooKeeper and a broker. Raises StartError."""
+    """A ZooKeeper and a broker with these settings. Raises StartError."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, settings: Mapping[str, str]) -> None:
         java, jars = find_kafka()
         self._zookeeper = ZooKeeperMember(directory / "zookeeper", java, jars, kept=False)
         self._zookeeper.begin()
         try:
             self._zookeeper.wait_until_ready()
-            self._broker = _KafkaMember(directory / "kafka", java, jars, self._zookeeper.port)
+            self._broker = _KafkaMember(directory / "kafka", java, jars, self._zookeeper.port, settings)
             self._broker.begin()
             self._broker.wait_until_ready()
         except BaseException:
@@ -67,20 +67,24 @@ class ApacheKafka:
 class _KafkaMember(JavaMember):
     """Kafka's broker, with data that nobody needs afterwards."""
 
-    def __init__(self, directory: Path, java: str, jars: Path, zookeeper_port: int) -> None:
+    def __init__(
+        self, directory: Path, java: str, jars: Path, zookeeper_port: int, settings: Mapping[str, str]
+    ) -> None:
         super().__init__("Apache Kafka", directory, java, jars)
         self._zookeeper_port = zookeeper_port
+        self._settings = settings
 
     def _command(self) -> Sequence[str]:
         settings = {
-            "broker.id": "0",
-            "listeners": f"PLAINTEXT://{HOST}:{self.port}",
-            "zookeeper.connect": f"{HOST}:{self._zookeeper_port}",
-            "log.dirs": str(self.directory / "data"),
             "offsets.topic.replication.factor": "1",
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
+            **self._settings,
+            "broker.id": "0",
+            "listeners": f"PLAINTEXT://{HOST}:{self.port}",
+            "zookeeper.connect": f"{HOST}:{self._zookeeper_port}",
+            "log.dirs": str(self.directory / "data"),
         }
         file, log4j = self.directory / "server.properties", self.directory / "log4j.properties"
         file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))

@@ -50,7 +50,10 @@ class Brokers:
         self._open: dict[str, AnyKafka] = {}
         self._used: set[str] = set()
         """Fixtures of wider scopes that the running test uses without naming them."""
-        self._apache: ApacheKafka | None = None
+        self._apache: dict[frozenset[tuple[str, str]], ApacheKafka] = {}
+        """By settings."""
+        self._deleted: dict[str, set[str]] = {}
+        """Topics that tests have deleted, by the cluster outside."""
         self._directories: list[Path] = []
         self._log = CapturedLog()
         self._log.attach()
@@ -58,8 +61,8 @@ class Brokers:
     def close(self) -> None:
         """End what was started for the whole session."""
         self._log.detach()
-        if self._apache is not None:
-            self._apache.close()
+        for kafka in self._apache.values():
+            kafka.close()
         for directory in self._directories:
             shutil.rmtree(directory, ignore_errors=True)
 
@@ -119,12 +122,10 @@ class Brokers:
     # -- internal
 
     def _new_broker(self, request: pytest.FixtureRequest, options: KafkaOptions) -> AnyKafka:
-        if self._place == APACHE:
-            if self._apache is None:
-                self._apache = ApacheKafka(self._new_directory())
-            return OutsideKafka(self._apache.bootstrap_servers, self._client)
         if self._place != PYBROKER:
-            return OutsideKafka(self._place, self._client)
+            _skip_what_needs_pybroker(options, self._place)
+            servers = self._apache_with(options).bootstrap_servers if self._place == APACHE else self._place
+            return OutsideKafka(servers, self._client, self._deleted.setdefault(servers, set()))
         settings = dict(_settings_of(options))
         directory = self._kept_directory(request) if self._keeps else None
         if options.mode == "process":
@@ -132,6 +133,14 @@ class Brokers:
         if directory is not None:
             settings["log.dirs"] = str(directory)
         return KafkaBroker(settings, self._client)
+
+    def _apache_with(self, options: KafkaOptions) -> ApacheKafka:
+        """Apache Kafka with the settings of a test. It serves all tests with the same settings."""
+        settings = {name: str(value) for name, value in _settings_of(options).items() if not _is_own(name)}
+        key = frozenset(settings.items())
+        if key not in self._apache:
+            self._apache[key] = ApacheKafka(self._new_directory(), settings)
+        return self._apache[key]
 
     @contextmanager
     def _listed(self, request: pytest.FixtureRequest, broker: AnyKafka, topics: Mapping[str, int]) -> Iterator[None]:
@@ -160,6 +169,26 @@ class Brokers:
 
 def _fixtures_of(item: pytest.Item) -> list[str]:
     return list(getattr(item, "fixturenames", ()))
+
+
+def _skip_what_needs_pybroker(options: KafkaOptions, place: str) -> None:
+    """Skip a test whose marker asks for what another Kafka cannot be."""
+    own = sorted(filter(_is_own, options.marked))
+    if options.as_version is not None:
+        why = f"as_version={options.as_version!r}"
+    elif options.mode == "process":
+        why = "mode='process'"
+    elif own:
+        why = f"the setting {own[0]}"
+    elif options.marked and place != APACHE:
+        pytest.skip("the marker's settings need a broker that the test starts, and --kafka names a running cluster")
+    else:
+        return
+    pytest.skip(f"{why} needs pybroker, and --kafka names another cluster")
+
+
+def _is_own(setting: str) -> bool:
+    return setting.startswith("pybroker.")
 
 
 def _settings_of(options: KafkaOptions) -> SettingsMapping:

@@ -19,11 +19,13 @@ Settings = Mapping[str, str | int | float]
 class KafkaOptions:
     """How the broker or the cluster of a test is made.
 
-    ``brokers``: None: the default of the fixture. ``topics``: partitions by name.
+    ``brokers``: None: the default of the fixture. ``settings``: of the configuration and the markers; ``marked``: the
+    names of those of the markers. ``topics``: partitions by name.
     """
 
     brokers: int | None = None
     settings: Settings = field(default_factory=dict)
+    marked: frozenset[str] = frozenset()
     as_version: str | None = None
     topics: Mapping[str, int] = field(default_factory=dict)
     mode: Literal["thread", "process"] = "thread"
@@ -39,6 +41,7 @@ def options_of(node: pytest.Item | pytest.Collector, config: pytest.Config) -> K
         for name, value in _arguments(node, marker).items():
             is_joined = name in ("settings", "topics")
             found[name] = {**found.get(name, {}), **value} if is_joined else value
+    found["marked"] = frozenset(found.get("settings", ()))
     found["settings"] = {**_configured(config), **found.get("settings", {})}
     return KafkaOptions(**found)
 

@@ -1,6 +1,7 @@
 """Clusters outside this process: one that runs already, a broker in a process of its own, Apache Kafka."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -8,9 +9,10 @@ import pytest
 
 from ..broker.library.cluster.members import BrokerMember
 from ..broker.library.cluster.ports import HOST, free_ports
+from ..protocol.errors import KafkaError
 from .clients import Clients
 from .failure_report import Section, last_lines
-from .outside_topics import create_topic_outside
+from .outside_topics import create_topic_outside, delete_topics_outside
 
 __all__ = ["INSIDE_ONE_BROKER", "OutsideKafka", "ProcessBroker"]
 
@@ -39,15 +41,20 @@ _INSIDE = INSIDE_ONE_BROKER | {"acts", "clock", "faults"}
 
 
 class OutsideKafka(Clients):
-    """A cluster that others have started.
+    """A cluster that others have started. Topics that a test creates there by fixtures are deleted after it.
 
     A test is skipped when it uses a helper that looks into a broker, such as ``records`` and ``snapshot``, or
     ``clock``, ``faults`` or ``acts``.
     """
 
-    def __init__(self, bootstrap_servers: str, preferred_client: str | None = None) -> None:
+    def __init__(
+        self, bootstrap_servers: str, preferred_client: str | None = None, deleted: set[str] | None = None
+    ) -> None:
+        """``deleted``: the topics that earlier tests have deleted there; grows by those of this one."""
         super().__init__(preferred_client)
         self._bootstrap_servers = bootstrap_servers
+        self._created: list[str] = []
+        self._deleted = set() if deleted is None else deleted
 
     @property
     def bootstrap_servers(self) -> str:
@@ -58,15 +65,21 @@ class OutsideKafka(Clients):
         self, topic: str, partitions: int | None = None, settings: Mapping[str, str | int | float] | None = None
     ) -> None:
         """Create a topic, and return when all brokers know its leaders."""
-        create_topic_outside(self.bootstrap_servers, topic, partitions, settings or {})
+        create_topic_outside(self.bootstrap_servers, topic, partitions, settings or {}, self._deleted)
+        self._deleted.discard(topic)
+        self._created.append(topic)
 
     def report(self, since_ms: int) -> list[Section]:
         """For the report on a failed test. ``since_ms``: the wall clock when it began."""
         return []
 
     def close(self) -> None:
-        """Close the clients."""
+        """Close the clients, and delete the topics that `create_topic` created."""
         self.close_clients()
+        if self._created:
+            with suppress(KafkaError, OSError):  # the cluster is gone, or refuses; the test is over
+                delete_topics_outside(self.bootstrap_servers, self._created)
+            self._deleted.update(self._created)
 
     def __getattr__(self, name: str) -> Any:
         if name in _INSIDE:

@@ -146,16 +146,25 @@ def test_same_tests_run_on_another_cluster_and_skip_what_looks_inside(pytester: 
             for topic in (kafka_topic, "orders"):
                 producer.send(topic, b"x").get(30)
             assert next(kafka_broker.consumer(kafka_topic)).value == b"x"
+        @pytest.mark.kafka(topics={"orders": 3})
+        def test_again(kafka_broker):
+            with pytest.raises(Exception, match="exists"):
+                kafka_broker.create_topic("orders")
         def test_inside(kafka_broker, kafka_topic):
             kafka_broker.append(kafka_topic, b"x")
         def test_clock(kafka_clock): ...
         def test_cluster(kafka_cluster): ...
+        @pytest.mark.kafka(settings={"num.partitions": 2})
+        def test_settings(kafka_broker): ...
     """)
     with Broker() as broker:
+        broker.create_topic("of-the-cluster")
         result = run_inside(pytester, f"--kafka={broker.bootstrap_servers}", "-rs")
-        result.assert_outcomes(passed=1, skipped=3)
-        result.stdout.fnmatch_lines(["*append looks into a broker of this process, and --kafka names another cluster*"])
-        assert "orders" in broker.topics()
+        result.assert_outcomes(passed=2, skipped=4)
+        text = result.stdout.str()
+        assert "append looks into a broker of this process, and --kafka names another cluster" in text
+        assert "the marker's settings need a broker that the test starts, and --kafka names a running cluster" in text
+        assert broker.topics() == ["of-the-cluster"]
 
 
 def test_clients_of_each_kind_are_chosen_by_name_and_closed_after_the_test(pytester: pytest.Pytester) -> None:
