@@ -258,17 +258,17 @@ class Acts:
 
     # -- disk
 
-    async def disk_full(self) -> None:
+    async def disk_full(self, directory: str | None = None) -> None:
         """As `Disk.full`."""
-        self.disk.full()
+        self.disk.full(directory)
 
-    async def disk_fail(self) -> None:
+    async def disk_fail(self, directory: str | None = None) -> None:
         """As `Disk.fail`."""
-        self.disk.fail()
+        self.disk.fail(directory)
 
-    async def disk_slow(self, ms: int) -> None:
+    async def disk_slow(self, ms: int, directory: str | None = None) -> None:
         """As `Disk.slow`."""
-        self.disk.slow(ms)
+        self.disk.slow(ms, directory)
 
     async def disk_heal(self) -> None:
         """As `Disk.heal`."""

@@ -6,8 +6,8 @@
 import errno
 import os
 import threading
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from ...base.buffer import Buffer
 from ...storage.files.files import File, Files
@@ -18,64 +18,100 @@ MAX_SLOW_MS = 60_000
 
 
 class Disk:
-    """The trouble of a broker's disks. Every method may be called on any thread.
+    """The trouble of a broker's disks, or of one log directory. Every method may be called on any thread.
 
-    Files that are open for a step stay as they are until the step ends.
+    One trouble replaces the other. Files that are open for a step stay as they are until the step ends.
     """
 
     def __init__(self) -> None:
         self._files: TroubledFiles | None = None
         self._lock = threading.Lock()
-        self.fault: int | None = None
-        """The errno of writes, or None."""
-        self.fails_reads = False
-        self.slow_s = 0.0
+        self._trouble = _Trouble()
+        self.changed: Callable[[], None] = _nothing
+        """Told when a trouble begins or ends."""
 
     @property
     def has_trouble(self) -> bool:
-        return self.fault is not None or self.slow_s > 0
+        return self._trouble.fault is not None or self.is_slow
 
-    def full(self) -> None:
-        """Have every write fail for lack of space, until `heal`."""
-        self._set(errno.ENOSPC, 0)
+    @property
+    def is_slow(self) -> bool:
+        return self._trouble.slow_s > 0
 
-    def fail(self) -> None:
-        """Have every read and write fail, until `heal`. The broker gives the log directory up. Records that are sent
-        from the page cache are still read."""
-        self._set(errno.EIO, 0, fails_reads=True)
+    def full(self, directory: str | Path | None = None) -> None:
+        """Have every write fail for lack of space, until `heal`. ``directory``: the only log directory in trouble."""
+        self._set(_Trouble(errno.ENOSPC, directory=_text(directory)))
 
-    def slow(self, ms: int) -> None:
-        """Have every read, write and sync take ``ms`` longer, until `heal`."""
+    def fail(self, directory: str | Path | None = None) -> None:
+        """Have every read and write fail. The broker gives the log directory up, as Kafka does, and when it was the
+        last one, it ends; `heal` and a start bring it back. Records that are sent from the page cache are still read.
+        """
+        self._set(_Trouble(errno.EIO, fails_reads=True, directory=_text(directory)))
+
+    def slow(self, ms: int, directory: str | Path | None = None) -> None:
+        """Have every read, write and sync take ``ms`` longer, until `heal`, which also ends the waits under way."""
         if isinstance(ms, bool) or not isinstance(ms, int) or not 0 <= ms <= MAX_SLOW_MS:
             raise ValueError(f"ms is a whole number from 0 to {MAX_SLOW_MS}, not {ms!r}")
-        self._set(None, ms)
+        self._set(_Trouble(slow_s=ms / 1000, directory=_text(directory)))
 
     def heal(self) -> None:
         """End the trouble."""
-        self._set(None, 0)
+        self._set(_Trouble())
 
     def follow(self, files: "TroubledFiles") -> None:
         self._files = files
 
     def before_write(self, path: str) -> None:
-        self._wait()
-        if self.fault is not None:
-            raise OSError(self.fault, os.strerror(self.fault), path)
+        """Wait as long as a slow disk does. Raises OSError when writes fail."""
+        self._trouble.wait(path)
+        self._trouble.check(path)
 
     def before_read(self, path: str) -> None:
-        self._wait()
-        if self.fails_reads and self.fault is not None:
-            raise OSError(self.fault, os.strerror(self.fault), path)
+        """Wait as long as a slow disk does. Raises OSError when reads fail."""
+        trouble = self._trouble
+        trouble.wait(path)
+        if trouble.fails_reads:
+            trouble.check(path)
 
-    def _wait(self) -> None:
-        if self.slow_s:
-            time.sleep(self.slow_s)
-
-    def _set(self, fault: int | None, slow_ms: int, *, fails_reads: bool = False) -> None:
+    def _set(self, trouble: "_Trouble") -> None:
         with self._lock:
-            self.fault, self.fails_reads, self.slow_s = fault, fails_reads, slow_ms / 1000
+            before, self._trouble = self._trouble, trouble
             if self._files is not None:
                 self._files.drop_descriptors()
+        before.is_over.set()
+        self.changed()
+
+
+class _Trouble:
+    """``fault``: the errno of writes, or None. ``directory``: the only one in trouble, or None."""
+
+    def __init__(
+        self, fault: int | None = None, *, fails_reads: bool = False, slow_s: float = 0.0, directory: str | None = None
+    ) -> None:
+        self.fault = fault
+        self.fails_reads = fails_reads
+        self.slow_s = slow_s
+        self.is_over = threading.Event()
+        self._directory = None if directory is None else os.path.abspath(directory)
+
+    def wait(self, path: str) -> None:
+        if self.slow_s and self._is_at(path):
+            self.is_over.wait(self.slow_s)
+
+    def check(self, path: str) -> None:
+        if self.fault is not None and self._is_at(path):
+            raise OSError(self.fault, os.strerror(self.fault), path)
+
+    def _is_at(self, path: str) -> bool:
+        return self._directory is None or os.path.abspath(path).startswith(self._directory + os.sep)
+
+
+def _text(directory: str | Path | None) -> str | None:
+    return None if directory is None else os.fspath(directory)
+
+
+def _nothing() -> None:
+    """Nobody needs to know."""
 
 
 class TroubledFiles(Files):

@@ -41,6 +41,7 @@ class Kit:
         self.clock = clock
         self.faults = Faults() if faults is None else faults
         self.disk = Disk()
+        self.disk.changed = self._disk_changed
         self.acts = Acts(self._requests, self._running, clock, self.disk)
         self.end: EndBroker | None = None
         """Stops or kills the broker; the owner of the broker sets it."""
@@ -62,6 +63,7 @@ class Kit:
         dispatcher = listeners.handler
         assert isinstance(dispatcher, Dispatcher)
         self._listeners, self._dispatcher = listeners, dispatcher
+        self._disk_changed()
         self.faults.attach(listeners, topic_name, self._broker, self._brokers_listener)
 
     def detach(self) -> None:
@@ -74,6 +76,14 @@ class Kit:
         """Remove all faults, and end the trouble of the disk. Clocks cannot go back."""
         self.faults.clear()
         self.disk.heal()
+
+    def _disk_changed(self) -> None:
+        """Have no append wait for a slow disk on the event loop, where it would hold everything."""
+        if self._server is None or self._listeners is None:
+            return
+        until = float("inf") if self.disk.is_slow else float("-inf")
+        for directory in self._server.api_parts.logs.directories.online():
+            directory.budget.paused_until = until
 
     def _running(self) -> BrokerServer:
         if self._server is None or not self._server.is_running:

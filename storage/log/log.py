@@ -331,9 +331,12 @@ class Log:
 
     def needs_roll(self, prepared: PreparedAppend, now_ms: int) -> bool:
         """Whether this append needs a new segment."""
-        return self.view.segments[-1].should_roll(
-            self.config, prepared.size_bytes, prepared.max_timestamp, prepared.last_offset, now_ms
-        )
+        try:
+            return self.view.segments[-1].should_roll(
+                self.config, prepared.size_bytes, prepared.max_timestamp, prepared.last_offset, now_ms
+            )
+        except OSError as error:  # it may have to read when its first record was written
+            raise self.files.error_of("cannot read the first record of a segment", error) from error
 
     def roll_for(self, prepared: PreparedAppend, now_ms: int) -> None:
         """Begin a segment at the log's end. Kafka begins it at the first offset of `prepared`.

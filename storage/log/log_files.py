@@ -89,9 +89,13 @@ class LogFiles:
         try:
             return step()
         except OSError as error:
-            if is_out_of_descriptors(error) or (may_be_full and is_transient(error)):
-                raise self.transient_error(error) from error
-            raise self.failed(what, error) from error
+            raise self.error_of(what, error, may_be_full=may_be_full) from error
+
+    def error_of(self, what: str, error: OSError, *, may_be_full: bool = True) -> KafkaStorageError:
+        """Return the error to raise, and take the directory offline, unless the error is transient."""
+        if is_out_of_descriptors(error) or (may_be_full and is_transient(error)):
+            return self.transient_error(error)
+        return self.failed(what, error)
 
     def failed(self, what: str, error: OSError) -> KafkaStorageError:
         """Take the directory offline; return the error to raise."""

@@ -9,7 +9,6 @@ from pybroker import Broker
 from pybroker.broker.library.broker import BlockingBroker
 from pybroker.broker.test_kit.act_error import ActError
 from pybroker.protocol.apis import ApiKey
-from pybroker.protocol.errors import ErrorCode
 from support.clients.wire_client import WireClient
 from support.in_process.replicas import batch_of
 from support.load.request_of_each_api import plain_request
@@ -60,18 +59,6 @@ def test_open_transaction_holds_readers_of_committed_records(broker: BlockingBro
         consumer.close()
 
 
-def test_full_disk_refuses_records_until_it_is_healed(broker: BlockingBroker) -> None:
-    with WireClient(broker.bootstrap_servers, 20) as client:
-        assert produce_code(client) == 0
-        broker.acts.disk.full()
-        try:
-            assert produce_code(client) == ErrorCode.KAFKA_STORAGE_ERROR
-        finally:
-            broker.acts.disk.heal()
-        while produce_code(client):
-            pass
-
-
 def test_leader_cannot_move_to_a_broker_without_a_replica(broker: BlockingBroker) -> None:
     with pytest.raises(ValueError, match="broker 7 has no replica of t-0"):
         broker.acts.move_leader("t", 0, 7)
@@ -93,8 +80,3 @@ def test_act_on_a_stopped_broker_is_refused() -> None:
             await Broker().acts.fence("t")
 
     asyncio.run(work())
-
-
-def test_slowness_of_a_disk_is_bounded(broker: BlockingBroker) -> None:
-    with pytest.raises(ValueError, match="ms is a whole number from 0 to 60000, not -1"):
-        broker.acts.disk.slow(-1)
