@@ -52,11 +52,15 @@ _START_WAIT_S = 2.0
 
 
 class Logins:
-    """Made at the start by `open`, before the broker listens or connects. ``run`` is a task while the broker runs."""
+    """Made at the start by `open`, before the broker listens or connects. ``run`` is a task while the broker runs.
 
-    def __init__(self, config: Config, salt_secret: bytes) -> None:
+    ``now_s``: the monotonic time that ends the sessions of clients, which tests may move.
+    """
+
+    def __init__(self, config: Config, salt_secret: bytes, now_s: Callable[[], float]) -> None:
         """Raises ConfigError."""
         self._config = config
+        self._now_s = now_s
         self._loop = asyncio.get_running_loop()
         self._offenders = OffenderLog(logger, self._loop.time)
         self._keepers: dict[tuple[str, tuple[tuple[str, str], ...]], JwksKeeper] = {}  # by URL and options of TLS
@@ -66,9 +70,11 @@ class Logins:
         self._rules = {name: self._rules_of(ListenerSecurity.of(config, name)) for name in names}
 
     @classmethod
-    async def open(cls, config: Config, store: MetadataStore, users: Mapping[str, str]) -> "Logins":
+    async def open(
+        cls, config: Config, store: MetadataStore, users: Mapping[str, str], now_s: Callable[[], float]
+    ) -> "Logins":
         """``users``: passwords of SCRAM users beside those of `take_user`. Raises ConfigError, MetadataStoreError."""
-        logins = cls(config, await salt_secret(store))
+        logins = cls(config, await salt_secret(store), now_s)
         logins._users.add_passwords(users)
         await logins._fetch_keys()
         return logins
@@ -107,7 +113,7 @@ class Logins:
         self._offenders.warn(info.peer_host, Violation.LOGIN, f"A login of {info} failed: {reason}", reason)
 
     def _now_ms(self) -> int:
-        return int(self._loop.time() * 1000)
+        return int(self._now_s() * 1000)
 
     # -- the rules of a listener
 

@@ -48,7 +48,7 @@ class Protection:
 
         Raises ConfigError, MetadataStoreError.
         """
-        logins = await _logins(config, settings, environment.scram_users)
+        logins = await _logins(config, settings, environment)
         own_logins = _own_logins(config, environment)
         protection = cls(config, logins, own_logins, environment.random.random, environment.clock_ms)
         settings.dynamic.when_read(protection.reload, protection.check)
@@ -108,12 +108,13 @@ class Protection:
             self._encryption.reload(config)
 
 
-async def _logins(config: Config, settings: LiveSettings, scram_users: Mapping[str, str]) -> "Logins | None":
+async def _logins(config: Config, settings: LiveSettings, environment: Environment) -> "Logins | None":
     if not any(has_login(listener.security_protocol) for listener in config.listeners()):
         return None
     from .logins import Logins  # not needed without SASL
 
-    logins = await Logins.open(config, settings.tree.store, scram_users)
+    now_s = environment.timers_on(asyncio.get_running_loop()).time
+    logins = await Logins.open(config, settings.tree.store, environment.scram_users, now_s)
     settings.entities.on_user(logins.take_user)
     return logins
 

@@ -1,9 +1,13 @@
 """One clock moves all brokers of a cluster in this process."""
 
 from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupState, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from kafka import KafkaConsumer
 from pybroker import Cluster
 from pybroker.broker.library.cluster.blocking_cluster import BlockingCluster
 
@@ -53,6 +57,41 @@ def test_transaction_over_two_brokers_is_aborted_and_old_records_are_deleted(clu
         producer.commit_transaction(60)
     cluster.clock.advance(days=8)
     assert bounds(cluster) == {(2, 2)}
+
+
+def test_members_of_stock_clients_stay_while_a_week_passes_on_all_brokers(cluster: BlockingCluster) -> None:
+    servers: dict[str, Any] = {"bootstrap.servers": cluster.bootstrap_servers}
+    librdkafka = Consumer({**servers, "group.id": "librdkafka", "auto.offset.reset": "earliest"})
+    python = KafkaConsumer(
+        "t", bootstrap_servers=cluster.bootstrap_servers, group_id="kafka-python", auto_offset_reset="earliest"
+    )
+    admin, producer = AdminClient(servers), Producer(servers)
+
+    def members() -> list[tuple[object, list[str]]]:
+        found = [
+            future.result(60) for future in admin.describe_consumer_groups(["librdkafka", "kafka-python"]).values()
+        ]
+        return [(each.state, [member.member_id for member in each.members]) for each in found]
+
+    def read_one_of_each_partition() -> None:
+        left = set(PARTITIONS)
+        while left:
+            left -= {message.partition() for message in librdkafka.consume(1, 60)}
+        left = set(PARTITIONS)
+        while left:
+            left -= {partition.partition for partition in python.poll(60_000)}
+
+    produce(producer)
+    librdkafka.subscribe(["t"])
+    with closing(python), closing(librdkafka):
+        read_one_of_each_partition()
+        before = members()
+        assert [(state, len(ids)) for state, ids in before] == 2 * [(ConsumerGroupState.STABLE, 1)]
+        cluster.clock.advance(days=8)
+        assert bounds(cluster) == {(1, 1)}
+        produce(producer)
+        read_one_of_each_partition()
+        assert members() == before
 
 
 def test_paused_broker_is_not_waited_for(cluster: BlockingCluster) -> None:

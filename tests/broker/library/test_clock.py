@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka import Producer as ConfluentProducer
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import NewTopic
 from pybroker import Broker
 from pybroker.broker.clock.clocks import TestClock
 from pybroker.broker.library.broker import BlockingBroker
@@ -39,6 +40,12 @@ POLL_MS = 60_000
 """Longer than any rebalance: kafka-python 3.0 discards a JoinGroup response that arrives after a poll ends."""
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
+COMPACTED_LATE = {
+    "min.compaction.lag.ms": "0",
+    "max.compaction.lag.ms": str(HOUR_MS),
+    "min.cleanable.dirty.ratio": "1",
+}
+"""A topic that is compacted only because of the longest lag: no part of it is larger than the whole."""
 EARLIEST, LATEST, COMMITTED = -2, -1, 1
 
 
@@ -48,10 +55,12 @@ def broker() -> Iterator[BlockingBroker]:
         yield broker
 
 
-def produce(broker: BlockingBroker, *values: bytes | None, partition: int = 0, key: bytes | None = None) -> list[Any]:
+def produce(
+    broker: BlockingBroker, *values: bytes | None, partition: int = 0, key: bytes | None = None, topic: str = "t"
+) -> list[Any]:
     """Produces to a partition of the topic; returns the metadata of the records."""
     with closing(KafkaProducer(bootstrap_servers=broker.bootstrap_servers, acks="all")) as producer:
-        return [producer.send("t", value, key, partition=partition).get(HANGS_AFTER_S) for value in values]
+        return [producer.send(topic, value, key, partition=partition).get(HANGS_AFTER_S) for value in values]
 
 
 def ask(broker: BlockingBroker, request: Message, version: int) -> Any:
@@ -167,7 +176,7 @@ def test_nothing_goes_before_its_time(broker: BlockingBroker) -> None:
     assert (offset(broker, EARLIEST), committed(broker, "left")) == (1, -1)
 
 
-def test_records_are_compacted_after_their_lag_and_tombstones_go_after_delete_retention() -> None:
+def test_records_are_compacted_between_their_lags_and_tombstones_go_after_delete_retention() -> None:
     settings = {
         "log.cleanup.policy": "compact",
         "log.cleaner.min.compaction.lag.ms": str(HOUR_MS),
@@ -177,9 +186,13 @@ def test_records_are_compacted_after_their_lag_and_tombstones_go_after_delete_re
     with Broker({**SETTINGS, **settings}) as broker:
         produce(broker, None, key=b"deleted")
         produce(broker, *fillers(10), key=b"key")
+        with closing(KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)) as admin:
+            admin.create_topics([NewTopic("late", 1, 1, topic_configs=COMPACTED_LATE)])
+        produce(broker, *fillers(10), key=b"key", topic="late")
         broker.clock.advance(minutes=30)
-        assert len(all_values(broker)) == 11
+        assert (len(all_values(broker)), len(all_values(broker, "late"))) == (11, 10)
         broker.clock.advance(minutes=31)
+        assert len(all_values(broker, "late")) < 5
         left = all_values(broker)
         assert left[0] is None
         assert len(left) < 6
@@ -194,10 +207,10 @@ def fillers(count: int) -> list[bytes]:
     return [b"%03d" % number + 300 * b"." for number in range(count)]
 
 
-def all_values(broker: BlockingBroker) -> list[bytes | None]:
+def all_values(broker: BlockingBroker, topic: str = "t") -> list[bytes | None]:
     """The values in partition 0."""
     with closing(KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="earliest")) as consumer:
-        partition = TopicPartition("t", 0)
+        partition = TopicPartition(topic, 0)
         consumer.assign([partition])
         end = consumer.end_offsets([partition])[partition]
         values: list[bytes | None] = []
