@@ -21,7 +21,7 @@ __all__ = ["GroupBase"]
 
 
 class GroupBase(ABC):
-    """What all types of groups share. ``kind``: the name of the type in ListGroups.
+    """The base class of groups of all types. ``kind``: the name of the type in ListGroups.
 
     ``protocol_type``: None for a group that only stores offsets. ``protocol_name``: the assignor that the members use;
     None while they use none.
