@@ -42,29 +42,33 @@ class FaultSwitch:
         self._faulting: FaultingDispatcher | None = None
         self._lock = threading.Lock()
         self._is_closed = False
-        listeners.gate_around = lambda info, gate: LoginWithFaults(info, gate, lambda: self._faulting)
+        listeners.gate_around = lambda info, gate: LoginWithFaults(info, gate, self.in_use)
 
     def changed(self) -> None:
-        """The active faults are others now. It may be called on any thread, and acts before it returns."""
+        """The active faults are others now, or requests begin or end to wait. It may be called on any thread, and acts
+        before it returns."""
         with self._lock:
             active = () if self._is_closed else self._active()
             refuses = any(isinstance(fault.effect, RefuseConnections) for fault in active)
             self.listeners.turn_away(self._refuse if refuses else None)
             faulting = self._faulting
-            if any(not isinstance(fault.effect, RefuseConnections) for fault in active):
-                if faulting is None:
-                    self._faulting = faulting = FaultingDispatcher(
-                        self._plain,
-                        self._active,
-                        self._topic_name,
-                        self._break_connection,
-                        self.changed,
-                        self._brokers_listener,
-                    )
-                self.listeners.handler = faulting
-            elif faulting is not None and not faulting.held_count:
-                self._faulting = None
-                self.listeners.handler = self._plain
+            is_needed = any(not isinstance(fault.effect, RefuseConnections) for fault in active)
+            if is_needed and faulting is None:
+                self._faulting = faulting = FaultingDispatcher(
+                    self._plain,
+                    self._active,
+                    self._topic_name,
+                    self._break_connection,
+                    self.changed,
+                    self._brokers_listener,
+                )
+            is_used = faulting is not None and (is_needed or faulting.held_count > 0)
+            self.listeners.handler = faulting if faulting is not None and is_used else self._plain
+
+    def in_use(self) -> FaultingDispatcher | None:
+        """The dispatcher that has taken the place of the plain one; None: requests go the usual way."""
+        handler = self.listeners.handler
+        return handler if isinstance(handler, FaultingDispatcher) else None
 
     def release(self, fault: Fault) -> None:
         """Start the requests that wait because of a fault that was removed."""

@@ -40,7 +40,8 @@ class BreakConnection(Protocol):
 
 
 class FaultingDispatcher(Dispatcher):
-    """``faults``: those that are active, in their order. ``idle`` is told when no request is held any more.
+    """``faults``: those that are active, in their order. ``waiting_changed`` is told when a request begins to wait, and
+    when none waits any more.
 
     ``brokers_listener``: other brokers send their requests there, on which faults without a ``client`` do not fire.
     """
@@ -51,14 +52,14 @@ class FaultingDispatcher(Dispatcher):
         faults: Callable[[], Sequence[Fault]],
         topic_name: TopicName,
         break_connection: BreakConnection,
-        idle: Callable[[], None],
+        waiting_changed: Callable[[], None],
         brokers_listener: str | None = None,
     ) -> None:
         vars(self).update(vars(plain))  # the same routes, so that requests are counted in one place
         self._faults = faults
         self._topic_name = topic_name
         self._break_connection = break_connection
-        self._idle = idle
+        self._waiting_changed = waiting_changed
         self._brokers_listener = brokers_listener
         self._turns: WeakKeyDictionary[ConnectionInfo, _Turn] = WeakKeyDictionary()
         self._waiting: dict[Fault, set[asyncio.Future[None]]] = {}
@@ -228,12 +229,14 @@ class FaultingDispatcher(Dispatcher):
     def holding(self) -> Iterator[None]:
         """Counts a request that waits."""
         self.held_count += 1
+        if self.held_count == 1:
+            self._waiting_changed()  # the fault may have ended with this request
         try:
             yield
         finally:
             self.held_count -= 1
             if not self.held_count:
-                self._idle()
+                self._waiting_changed()
 
     def _turn_of(self, request: Request) -> "_Turn":
         return self._turns.setdefault(request.connection, _Turn())

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ....config.config import Config
+from ....config.http_listeners import TEST_KIT
 from ....controller.tree.metadata_store import MetadataStore
 from ....storage.workers.worker_pool import WorkerPool
 from ...apis.broker_parts import BrokerParts
@@ -194,6 +195,10 @@ class ThreadBroker(Member):
             environment.timed_by = self.requests.beside
         self._server = server = BrokerServer(config, environment)
         self._kit.follow(server)
+        if config.boolean(TEST_KIT):
+            from ...test_kit.routes import add_routes  # most tests have no need of HTTP
+
+            add_routes(server.observability.router, self._kit)
         try:
             await server.start()
         except StartError as error:

@@ -1,6 +1,12 @@
 """``pybroker cluster N`` checks its arguments, and writes settings that clients understand."""
 
+import json
+import re
+import signal
 import stat
+import subprocess
+import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -57,6 +63,26 @@ def test_help_of_cluster_tells_of_a_cluster_on_this_machine(capsys: pytest.Captu
     assert "\n  N         run N brokers on this machine" in capsys.readouterr().out
     assert main(["cluster", "3", "--help"]) == 0
     assert "usage: pybroker cluster N [options]" in capsys.readouterr().out
+
+
+def test_cluster_with_the_test_kit_tells_its_address_and_takes_acts_there() -> None:
+    program = "import sys; from pybroker.broker.commands.command_line import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", program, "cluster", "1", "--test-kit"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            lines = []
+            for line in process.stdout:
+                lines.append(line)
+                if line.startswith("commands to type"):
+                    break
+            (url,) = re.findall(r"^test kit of the cluster: (\S+)", "".join(lines), re.MULTILINE)
+            request = urllib.request.Request(f"{url}/v1/test/acts/kill", b'{"broker": 1}')
+            with urllib.request.urlopen(request, timeout=60) as response:
+                assert json.load(response) == {"act": "kill", "result": None}
+        finally:
+            process.send_signal(signal.SIGTERM)
+    assert process.returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,33 @@ def test_all_faults_are_removed_at_once(broker: BlockingBroker, path: str) -> No
     assert broker.faults.all() == []
 
 
+@pytest.mark.parametrize("how", ["/v1/test/reset", "/v1/test/faults", "/v1/test/faults/{id}"])
+@pytest.mark.parametrize("words", [{"hang": True}, {"delay": 80_000_000}, {"hang": True, "times": 1}], ids=str)
+def test_end_of_a_fault_releases_the_requests_that_wait_and_keeps_their_count(
+    broker: BlockingBroker, how: str, words: dict[str, Any]
+) -> None:
+    fault = ask(broker, "POST", "/v1/test/faults", {"api": "ApiVersions", **words})[1]
+    (ours,) = broker.faults.all()
+    with WireClient(broker.bootstrap_servers, 20) as client:
+        client.send(ApiVersionsRequest(), 0)
+        assert ask(broker, "GET", f"/v1/test/faults/{fault['id']}?fired=1")[1]["fired"] == 1
+        assert not client.is_answered()
+        assert ask(broker, "POST" if how.endswith("reset") else "DELETE", how.format(id=fault["id"]))[0] == 200
+        assert client.receive().error_code == 0
+    assert ours.fired == 1
+
+
+def test_dropped_requests_are_counted_when_their_connections_are_gone(broker: BlockingBroker) -> None:
+    for word in ("drop_request", "drop_response", "reset"):
+        fault = ask(broker, "POST", "/v1/test/faults", {"api": "ApiVersions", word: True})[1]
+        path = f"/v1/test/faults/{fault['id']}"
+        for _ in range(2):
+            with pytest.raises((AssertionError, OSError)):
+                code_of_api_versions(broker)
+        assert ask(broker, "GET", f"{path}?fired=2")[1]["fired"] == 2
+        assert ask(broker, "DELETE", path)[1]["fired"] == 2
+
+
 FAULTS: list[dict[str, Any]] = [
     {"api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER", "topic": "t", "partition": 1, "client": "a*"},
     {"api": "*", "delay": 5, "jitter_ms": 2},
