@@ -1,6 +1,8 @@
 """Runs of pytest inside a test, with pybroker's plugin."""
 
+import importlib
 import importlib.metadata
+from contextlib import suppress
 
 import pybroker.broker.library.cluster.cluster
 import pybroker.broker.library.inspection.appending
@@ -16,6 +18,14 @@ IMPORTED_ONCE = (pybroker.broker.library.cluster.cluster, pybroker.broker.librar
 """A run in this process forgets the modules that it imports; those that are here before stay."""
 
 
+def _import_once(*names: str) -> None:
+    """Import the libraries that are installed: a client has up to 150 modules, which each run would import again."""
+    for name in names:
+        with suppress(ImportError):
+            importlib.import_module(name)
+
+
+_import_once("aiokafka", "confluent_kafka.admin", "confluent_kafka.aio", "kafka", "sqlite3", "unittest", "uvloop")
 WITHOUT = ("-p", "no:cacheprovider", "-p", "no:schemathesis", "-p", "no:hypothesispytest")
 """Plugins that take a moment to load and that no test here needs."""
 
