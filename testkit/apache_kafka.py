@@ -61,7 +61,7 @@ class ApacheKafka:
         """Kill both."""
         for member in (getattr(self, "_broker", None), self._zookeeper):
             if member is not None:
-                member.kill()
+                member.close()
 
 
 class _KafkaMember(JavaMember):

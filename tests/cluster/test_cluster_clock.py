@@ -10,6 +10,8 @@ from confluent_kafka.admin import AdminClient
 from kafka import KafkaConsumer
 from pybroker import Cluster
 from pybroker.broker.library.cluster.blocking_cluster import BlockingCluster
+from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
+from support.clients.wire_client import WireClient
 
 SETTINGS = {"num.partitions": 4, "default.replication.factor": 2, "transaction.state.log.num.partitions": 2}
 PARTITIONS = range(4)
@@ -57,6 +59,24 @@ def test_transaction_over_two_brokers_is_aborted_and_old_records_are_deleted(clu
         producer.commit_transaction(60)
     cluster.clock.advance(days=8)
     assert bounds(cluster) == {(2, 2)}
+
+
+def test_move_waits_for_markers_of_overdue_transactions(cluster: BlockingCluster) -> None:
+    """A paused leader holds them back."""
+    settings = {"bootstrap.servers": cluster.bootstrap_servers, "transactional.id": "id"}
+    producer = Producer({**settings, "transaction.timeout.ms": 60_000})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    produce(producer)
+    with WireClient(cluster.bootstrap_server(1)) as client:
+        coordinator = client.ask(FindCoordinatorRequest(key="id", key_type=1), 2).node_id
+    other = 3 - coordinator
+    cluster.pause(other)
+    with pytest.raises(TimeoutError, match="the clock has moved, but"):
+        cluster.clock.advance(minutes=2, wait_s=0.5)
+    cluster.resume(other)
+    cluster.clock.advance(minutes=2)
+    assert bounds(cluster) == {(0, 2)}
 
 
 def test_members_of_stock_clients_stay_while_a_week_passes_on_all_brokers(cluster: BlockingCluster) -> None:

@@ -18,7 +18,7 @@ from ....config.http_listeners import TEST_KIT
 from ...start_error import StartError
 from .kit_client import KitClient
 from .member import Member
-from .ports import HOST, free_ports
+from .ports import HOST, free_ports, give_back
 
 __all__ = ["BrokerMember", "JavaMember", "ZooKeeperMember", "zookeeper_serves"]
 
@@ -175,6 +175,11 @@ class JavaMember(ProcessMember):
         (self.port,) = free_ports(1)
         self._java = java
         self._jars = jars
+
+    def close(self) -> None:
+        """End it for good, and give its port back."""
+        super().close()
+        give_back([self.port])
 
     def _java_command(self, main_class: str, file: Path, *options: str) -> list[str]:
         java = [self._java, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *options, "-cp", f"{self._jars}/*"]

@@ -4,6 +4,7 @@ import select
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Any
@@ -26,6 +27,7 @@ from pybroker.protocol.messages import offset_fetch as of
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
 from pybroker.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from pybroker.protocol.messages.heartbeat import HeartbeatRequest
+from pybroker.storage.files.files import Files
 from support.clients.wire_client import WireClient
 from support.clients.wire_member import WireMember, wait_for_coordinator
 from support.time.patience import HANGS_AFTER_S
@@ -453,10 +455,24 @@ def test_idle_connections_are_closed_and_those_of_living_members_are_not(broker:
         assert living.heartbeat() == ErrorCode.NONE
 
 
-def test_deleted_files_go_after_their_delay(broker: BlockingBroker) -> None:
+def test_deleted_files_go_after_their_delay_and_the_move_waits_for_it(
+    broker: BlockingBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     produce(broker, b"1")
     files = broker.data_directory / "t-0"
     broker.clock.advance(days=8)
     assert list(files.glob("*.log.deleted"))
-    broker.clock.advance_timers(61)
+    delete, may_delete = Files.delete, threading.Event()
+
+    def held_delete(files: Files, path: str) -> bool:
+        assert may_delete.wait(HANGS_AFTER_S)
+        return delete(files, path)
+
+    monkeypatch.setattr(Files, "delete", held_delete)
+    try:
+        with pytest.raises(TimeoutError):
+            broker.clock.advance_timers(61, wait_s=0.3)
+    finally:
+        may_delete.set()
+    broker.clock.advance_timers(1)
     assert not list(files.glob("*.deleted"))

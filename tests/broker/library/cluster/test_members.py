@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from pybroker.broker.library.cluster.members import BrokerMember
+from pybroker.broker.library.cluster.members import BrokerMember, ZooKeeperMember
 from pybroker.broker.library.cluster.ports import free_ports, give_back
 from pybroker.broker.start_error import StartError
 from support.processes.process_state import has_ended
@@ -135,3 +135,18 @@ def test_port_is_chosen_by_one_process_at_a_time_until_it_is_given_back(monkeypa
         assert free_ports(1) == [theirs]
         other.stdin.close()
     give_back([mine, theirs])
+
+
+def test_port_of_a_zookeeper_in_java_is_given_back_when_it_ends_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = ZooKeeperMember(tmp_path, "java", tmp_path, kept=False)
+    member.kill()
+    (other,) = free_ports(1)
+    give_back([other])
+    monkeypatch.setattr("pybroker.broker.library.cluster.ports.SystemRandom", lambda: _Scripted(member.port, other))
+    assert free_ports(1) == [other], "it may start again, so that it keeps its port"
+    member.close()
+    monkeypatch.setattr("pybroker.broker.library.cluster.ports.SystemRandom", lambda: _Scripted(member.port))
+    assert free_ports(1) == [member.port]
+    give_back([member.port, other])
