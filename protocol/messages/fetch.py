@@ -13,8 +13,8 @@ asked for and the last may be cut; at least one whole batch is sent even if it i
 - v12: flexible; last fetched epoch, and the diverging epoch in the response (KIP-595).
 - v13: topic ids in place of names (KIP-516). v14: OFFSET_MOVED_TO_TIERED_STORAGE may be answered (KIP-405).
 - v15: a follower names itself and its broker epoch in a tagged field, replica id is gone (KIP-903).
-- v16: addresses of new leaders (KIP-951). v17: the follower's log directory id (KIP-853). v18: a follower of
-  Kafka 4.1 tells its high watermark in a tagged field (KIP-1166), which is skipped as any unknown one.
+- v16: addresses of new leaders (KIP-951). v17: the follower's log directory id (KIP-853). v18: a follower's
+  high watermark in a tagged field (KIP-1166), which is skipped as any unknown one.
 """
 
 from uuid import UUID

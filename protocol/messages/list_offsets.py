@@ -1,13 +1,11 @@
 """ListOffsets (API 2): the offset that belongs to a timestamp, or to an end of the log.
 
 Timestamps below zero are questions: -1 the end (high watermark, or last stable offset when read_committed), -2 the
-start, -3 the record with the largest timestamp, -4 the start of the local log, -5 the end of the tiered part, -6 the
-first offset that is not tiered yet.
+start, -3 the record with the largest timestamp, -4 the local start, -5 the tiered end, -6 the first offset not tiered.
 
 - v0: several offsets, from the starts of segments. v1: one offset, its timestamp (KIP-79). v2: isolation level and
   throttle time (KIP-98). v3: throttling after the response (KIP-219). v4: leader epochs, for fencing (KIP-320). v5:
-  OFFSET_NOT_AVAILABLE (KIP-207). v6: flexible. v7: -3 (KIP-734). v8: -4 (KIP-405). v9: -5 (KIP-1005). v10: timeout.
-  v11: -6 (KIP-1023).
+  OFFSET_NOT_AVAILABLE (KIP-207). v6: flexible. v7: -3 (KIP-734). v8: -4 (KIP-405). v9: -5. v10: timeout. v11: -6.
 """
 
 from ..codec import wire

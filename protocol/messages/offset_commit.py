@@ -5,8 +5,7 @@ A member commits with its generation and member id; without a group membership t
 - v0: offsets go to ZooKeeper. v1: generation, member, and a timestamp for each partition; offsets go to the log.
 - v2: a retention time instead of the timestamps. v3: throttle time. v4: throttling after the response (KIP-219).
 - v5: retention time is gone (KIP-211). v6: leader epoch of the position (KIP-320). v7: group instance id (KIP-345).
-  v8: flexible. v9: GROUP_ID_NOT_FOUND, and STALE_MEMBER_EPOCH for members of the new consumer protocol (KIP-848).
-  v10: topic ids in place of names.
+  v8: flexible. v9: GROUP_ID_NOT_FOUND and STALE_MEMBER_EPOCH (KIP-848). v10: topic ids in place of names.
 """
 
 from uuid import UUID

@@ -154,7 +154,7 @@ def _partitions(topics: RequestTopics | None) -> list[TopicPartition] | None:
 
 
 class _Wanted(NamedTuple):
-    """What a request wants of one group. ``partitions`` None: all. ``unknown``: the answers for unknown topic ids."""
+    """The part of a request about one group. ``partitions`` None: all. ``unknown``: results of unknown topic ids."""
 
     group_id: str
     partitions: list[TopicPartition] | None
