@@ -20,6 +20,7 @@ COMPILED = (
     "protocol/records/walk.py",
     "storage/compaction/key_table.py",
 )
+LEVEL = os.environ.get("PYBROKER_COMPILE_LEVEL", "3")  # of the C compiler's optimisation
 ROOT = Path(__file__).resolve().parent
 _NOT_INSTALLED = ("build", "dist", "docs", "scripts", "tests")
 # scripts/test checks the types; an isolated build lacks most imported packages.
@@ -49,7 +50,7 @@ def extensions() -> list[Extension]:
     if not link.is_symlink():
         link.symlink_to(ROOT)
     os.environ["MYPYPATH"] = str(link.parent)
-    return mypycify([*_MYPY_OPTIONS, *(str(link / path) for path in COMPILED)], opt_level="3", debug_level="0")
+    return mypycify([*_MYPY_OPTIONS, *(str(link / path) for path in COMPILED)], opt_level=LEVEL, debug_level="0")
 
 
 asked = os.environ.get("PYBROKER_COMPILE", "0") not in ("", "0")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from simulation.runs.hash_seeds import outputs_under_two_hash_seeds
-from simulation.runs.known_seeds import FAILED_ONCE, FIXED
+from simulation.runs.known_seeds import FAILED_ONCE, FIXED, FIXED_WHEN_LONG
 from simulation.runs.shortening import useful_lines
 from simulation.runs.simulation_run import Plan, run_seed
 
@@ -21,7 +21,10 @@ The limit counts iterations because other work on the machine makes a run take h
 """
 
 
-@pytest.mark.parametrize("seed", [*FIXED, *(pytest.param(seed, marks=pytest.mark.long) for seed in FAILED_ONCE)])
+LONG_SEEDS = [pytest.param(seed, marks=pytest.mark.long) for seed in (*FIXED_WHEN_LONG, *FAILED_ONCE)]
+
+
+@pytest.mark.parametrize("seed", [*FIXED, *LONG_SEEDS])
 def test_simulated_cluster_keeps_invariants_within_iteration_limit(seed: int) -> None:
     result = run_seed(seed)
     assert result.violation is None, "\n".join((result.violation or "", *useful_lines(result)))

@@ -23,16 +23,16 @@ def missing_for_compiling() -> str | None:
     return None if headers.exists() else f"no Python headers ({headers})"
 
 
-def build_compiled(directory: Path) -> Path:
+def build_compiled(directory: Path, *, level: int = 3) -> Path:
     """Build the wheel as a user would and unpack it; return the folder that contains the package. Raises
-    AssertionError with the build's output.
+    AssertionError with the build's output. ``level``: of the C compiler's optimisation.
     """
     source, wheels, unpacked = directory / "source", directory / "wheels", directory / "compiled"
     shutil.copytree(ROOT, source, ignore=_NOT_FOR_A_WHEEL)
     command = ["-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels), str(source)]
     done = subprocess.run(
         [sys.executable, *command],
-        env={**os.environ, "PYBROKER_COMPILE": "1"},
+        env={**os.environ, "PYBROKER_COMPILE": "1", "PYBROKER_COMPILE_LEVEL": str(level)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

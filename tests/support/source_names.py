@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from support.source_tree import PACKAGES, ROOT, name_of, python_files, tree_of
+from support.source_tree import PACKAGES, ROOT, dotted, name_of, python_files, tree_of
 
 
 class Definition(NamedTuple):
@@ -90,8 +90,8 @@ def imported_names() -> set[tuple[Path, str]]:
             elif target != path:
                 found.add((target, name))
         for node in ast.walk(tree_of(path)) if files else ():
-            if isinstance(node, ast.Attribute) and ast.unparse(node.value) in files:
-                found.add((files[ast.unparse(node.value)], node.attr))
+            if isinstance(node, ast.Attribute) and (target := files.get(dotted(node.value))) is not None:
+                found.add((target, node.attr))
         # A file that is loaded by name: "pybroker.__main__:main".
         for node in ast.walk(tree_of(path)):
             match node:

@@ -44,6 +44,19 @@ def tree_of(path: Path) -> ast.Module:
             gc.enable()
 
 
+def dotted(node: ast.expr) -> str:
+    """The text of a name with its attributes, such as ``self.logger.error``; ``()`` stands for any other expression.
+
+    `ast.unparse` gives the text of any expression, and takes twenty times as long.
+    """
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=name):
+            return f"{dotted(value)}.{name}"
+    return "()"
+
+
 def name_of(path: Path) -> str:
     """The path as people write it: from the root, with slashes."""
     return path.relative_to(ROOT).as_posix()
