@@ -23,7 +23,7 @@ from support.spark.table_changes import await_changes
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROUNDS = 2
+ROUNDS = 1
 RECORDS_A_ROUND = 600
 RECORDS_A_COMMIT = 60
 ON_A_CLUSTER = 3

@@ -24,6 +24,7 @@ def task_places(directory: Path) -> set[str]:
     return {event["Task Info"]["Executor ID"] for event in events if event["Event"] == "SparkListenerTaskEnd"}
 
 
+@pytest.mark.long  # test_archive_kills.py kills an executor that reads a topic
 @pytest.mark.usefixtures("spark")
 def test_topic_is_read_by_executor_processes(servers: str, topic: str, tmp_path: Path) -> None:
     create_topic(servers, topic, 4)

@@ -16,8 +16,6 @@ from support.processes.image_namespace import ImageInNamespace
 from support.source_tree import ROOT
 
 MODULES: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "tests/reference/testcontainers/modules.toml").read_text())
-QUICK = ("python-zookeeper", "python-kraft", "dotnet-confluent")
-NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in MODULES]
 METADATA_REQUEST = struct.pack(">hhih", 3, 1, 7, -1) + struct.pack(">i", 0)  # version 1, of no topic
 ASKING = """
 import socket
@@ -27,7 +25,7 @@ with socket.create_connection(("127.0.0.1", {port}), 30) as connection:
 """
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MODULES)
 def test_start_script_of_the_module_starts_the_broker(name: str, tmp_path: Path) -> None:
     module = MODULES[name]
     listeners = dict(re.findall(r"(\w+)://[\d.]*:(\d+)", module["environment"]["KAFKA_LISTENERS"]))
