@@ -2,6 +2,7 @@
 
 import logging
 import re
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as KafkaPythonPartition
 from pybroker import Broker, Cluster
+from support.clients.foreign_clients import kcat_command
 
 VERSIONS_INFERRED = {
     "0.10.2": (0, 10, 2),
@@ -25,6 +27,8 @@ BY_1_1 = BY_0_10_2 | {"MsgVer2", "IdempotentProducer", "SaslAuthReq"}
 BY_2_1 = BY_1_1 | {"ZSTD"}
 FEATURES = {"0.10.2": BY_0_10_2, "1.1": BY_1_1, "2.0": BY_1_1, **dict.fromkeys(("2.8", "3.6", "4.1", "4.2"), BY_2_1)}
 """The features that librdkafka enables because of the versions that a broker lists."""
+ONLY_BY_OLD_FETCHES = {"MsgVer1", "ThrottleTime"}
+"""Features that older versions of librdkafka enable only for brokers before 4.0."""
 
 
 class Lines(logging.Handler):
@@ -79,6 +83,16 @@ def test_librdkafka_enables_the_features_of_the_release_and_reads_what_it_wrote(
     assert message.value() == b"value"
     enabled = set(re.findall(r"Enabling feature (\w+)", "\n".join(lines.texts)))
     assert enabled == FEATURES[release]
+
+
+def test_kcat_enables_the_features_of_the_release_and_reads_what_it_wrote(servers: str, release: str) -> None:
+    kcat = [kcat_command(), "-b", servers, "-t", "t"]
+    subprocess.run([*kcat, "-P", "-p", "0"], input="value", text=True, check=True)
+    reading = subprocess.run([*kcat, "-C", "-e", "-d", "feature"], capture_output=True, text=True, check=True)
+    assert reading.stdout == "value\n"
+    enabled = set(re.findall(r"Enabling feature (\w+)", reading.stderr))
+    expected = FEATURES[release]
+    assert enabled in ((expected, expected - ONLY_BY_OLD_FETCHES) if release.startswith("4.") else (expected,))
 
 
 def test_cluster_replicates_while_clients_see_an_old_release() -> None:
