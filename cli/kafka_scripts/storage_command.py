@@ -1,12 +1,14 @@
 """``kafka-storage``: shows the log directories of a broker, and makes random cluster ids (Kafka: StorageTool).
 
 **Limits.** A pybroker prepares its log directories itself when it starts. So ``format`` checks what Kafka's script
-checks and prints the same lines, but it writes nothing, and the broker chooses its cluster id itself.
+checks and prints the same lines, but it writes only the users of ``--add-scram``, and the broker chooses its cluster id
+itself.
 """
 
 import argparse
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +20,7 @@ from ...config.config import Config
 from ...config.config_error import ConfigError
 from ...config.load import unchecked_config
 from ...config.properties import read_properties
+from .scram_option import ScramOptionError, ScramUser, scram_user
 
 __all__ = ["storage_command"]
 
@@ -69,7 +72,7 @@ def storage_command(arguments: Sequence[str]) -> int:
             return 0
         config = unchecked_config(options.config)
         return _info(config) if options.command == "info" else _format(config, options)
-    except (_RefusedError, ConfigError) as error:
+    except (_RefusedError, ScramOptionError, ConfigError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
 
@@ -84,7 +87,7 @@ def _parser() -> _Parser:
         each.add_argument("--config", "-c", type=Path, required=True, help="The Kafka configuration file to use.")
     add = formatting.add_argument
     add("--cluster-id", "-t", required=True, help="The cluster ID to use; the broker chooses its own.")
-    add("--add-scram", "-S", action="append", default=[], help="Not available: pybroker user set makes users.")
+    add("--add-scram", "-S", action="append", default=[], help="A SCRAM user: MECHANISM=[name=N,password=P].")
     add("--ignore-formatted", "-g", action="store_true", help="Pass over directories that are formatted.")
     add("--release-version", "-r", help="Taken without effect.")
     add("--feature", "-f", action="append", help="Taken without effect.")
@@ -107,8 +110,7 @@ def _random_uuid() -> str:
 def _format(config: Config, options: argparse.Namespace) -> int:
     if config.kraft_node is None:
         raise _RefusedError(_LEGACY_FORMAT)
-    if options.add_scram:
-        raise _RefusedError("--add-scram is not available without KRaft; pybroker user set makes users")
+    users = [scram_user(each) for each in options.add_scram]
     directories = sorted(config.log_dirs)
     unformatted = [each for each in directories if not (Path(each) / _META).exists()]
     for directory in directories:
@@ -119,12 +121,23 @@ def _format(config: Config, options: argparse.Namespace) -> int:
             f"Log directory {formatted} is already formatted. Use --ignore-formatted to ignore this directory and "
             "format the others."
         )
+    for user in users:
+        _set_user(user, config.log_dirs[0])
     if not unformatted:
         print("All of the log directories are already formatted.")
     for directory in sorted(unformatted, key=lambda each: each == config.log_dirs[0]):
         kind = "metadata" if directory == config.log_dirs[0] else "data"
         print(f"Formatting {kind} directory {directory} with metadata.version {_RELEASE}.")
     return 0
+
+
+def _set_user(user: ScramUser, directory: str) -> None:
+    """Make the user as ``pybroker user set`` does, in the directory of a broker that is stopped."""
+    command = [sys.executable, "-m", "pybroker", "user", "set", user.name, "--place", directory]
+    command += ["--mechanism", user.mechanism, *(("--iterations", user.iterations) if user.iterations else ())]
+    done = subprocess.run(command, input=f"{user.password}\n", capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise _RefusedError(done.stderr.strip())
 
 
 def _check_cluster_id(file: Path, wanted: str) -> None:

@@ -14,6 +14,7 @@ from ....config.load import load_config
 from ...process.log_lines import log_to_stderr
 from ...process.run_broker import LOG_LEVELS, import_broker, run_broker
 from ..given_settings import log_format
+from .dropped_variables import with_dropped_variables
 from .first_process import become_first_process, hold_signals
 from .secret_files import with_secret_files
 from .server_file import final_properties, places_in_environment, read_mounted
@@ -68,7 +69,7 @@ def container_command(arguments: Sequence[str]) -> int:
     is_first = os.getpid() == 1 and not options.prepared and not options.write_only
     if is_first:
         hold_signals()
-    environment = {**os.environ, **_variables(options.variables)}
+    environment = {**with_dropped_variables(os.environ), **_variables(options.variables)}
     level, form = log_level(environment), log_format(environment)
     if form == "json":
         log_to_stderr(level, form)  # so that errors of the settings are JSON too

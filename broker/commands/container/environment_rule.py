@@ -14,7 +14,14 @@ from collections.abc import Mapping
 from ....config.properties import parse_properties
 from .topics_variable import CREATE_TOPICS
 
-__all__ = ["NOT_SETTINGS", "server_properties", "setting_name", "variables_by_setting", "with_derived_listeners"]
+__all__ = [
+    "NOT_SETTINGS",
+    "PREFIX",
+    "server_properties",
+    "setting_name",
+    "variables_by_setting",
+    "with_derived_listeners",
+]
 
 PREFIX = "KAFKA_"
 _BITNAMI_PREFIX = "KAFKA_CFG_"

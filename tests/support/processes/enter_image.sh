@@ -1,5 +1,6 @@
-#!/bin/sh
+#!/bin/bash
 # Runs a command in a root directory made of an image and of this machine's programs. Its own namespaces are needed.
+# As a container engine does, bash passes on variables whose names are no names of a shell; other shells do not.
 #   enter_image.sh IMAGE ROOT PLACES COMMAND...     PLACES: directories of this machine, divided by colons
 # IMAGE has the image's etc, mnt, usr/local/bin and var; they are copied. All else is this machine's, except /tmp.
 set -eu
@@ -38,4 +39,4 @@ hostname box
 printf '127.0.0.1 localhost box\n' >"$root/etc/hosts"
 ip link set lo up
 cp -p "$image/start" "$root$START_SCRIPT"
-exec chroot "$root" env "PATH=$path_inside" /bin/sh -c 'cd /var/lib/kafka && exec "$@"' sh "$@"
+exec chroot "$root" env "PATH=$path_inside" /bin/bash -c 'cd /var/lib/kafka && exec "$@"' bash "$@"

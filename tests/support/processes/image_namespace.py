@@ -34,6 +34,12 @@ class ImageInNamespace:
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m pybroker "$@"\n')
         program.chmod(0o755)
 
+    def holds(self, place: str, file: Path) -> None:
+        """Copy `file` to a place in the image, as it may be done before the container starts."""
+        target = self._image / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
+
     def runs(
         self, command: Sequence[str], start_script: tuple[str, str], environment: Mapping[str, str]
     ) -> ContainerProcess:
@@ -49,7 +55,7 @@ class ImageInNamespace:
         places = ":".join(map(str, _places()))
         entering = [str(_ENTER), str(self._image), str(self._root), places, *command]
         return ContainerProcess(
-            ["unshare", *_NAMESPACES, "sh", *entering],
+            ["unshare", *_NAMESPACES, "bash", *entering],
             None,
             {"PATH": _PATH, "START_SCRIPT": path, **environment},
         )
@@ -60,8 +66,9 @@ class ImageInNamespace:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         entering = ["nsenter", "--target", children[0], "--user", "--preserve-credentials", "--net"]
         done = subprocess.run(
-            [*entering, sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+            [*entering, sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120
         )
+        assert done.returncode == 0, done.stderr
         return done.stdout
 
 

@@ -24,12 +24,29 @@ with socket.create_connection(("127.0.0.1", {port}), 30) as connection:
     print(connection.recv(1000).hex())
 """
 
+LOGGING_IN = """
+from confluent_kafka.admin import AdminClient
+login = {login!r}
+settings = {{
+    "bootstrap.servers": "127.0.0.1:" + login["port"],
+    "security.protocol": "SASL_SSL",
+    "enable.ssl.certificate.verification": False,
+    "sasl.mechanism": login["mechanism"],
+    "sasl.username": login["user"],
+    "sasl.password": login["password"],
+}}
+for broker in AdminClient(settings).list_topics(timeout=60).brokers.values():
+    print(broker)
+"""
+
 
 @pytest.mark.parametrize("name", MODULES)
 def test_start_script_of_the_module_starts_the_broker(name: str, tmp_path: Path) -> None:
     module = MODULES[name]
     listeners = dict(re.findall(r"(\w+)://[\d.]*:(\d+)", module["environment"]["KAFKA_LISTENERS"]))
     image = ImageInNamespace(tmp_path)
+    for place, file in module.get("files", {}).items():
+        image.holds(place, ROOT / file)
     started = image.runs(module["command"], (module["path"], module["script"]), module["environment"])
     started.begin()
 
@@ -42,6 +59,8 @@ def test_start_script_of_the_module_starts_the_broker(name: str, tmp_path: Path)
         assert struct.pack(">h", len("localhost")) + b"localhost" + struct.pack(">i", 40093) in ask(
             listeners["PLAINTEXT"], frame
         )
+        if "login" in module:
+            assert image.beside(started, LOGGING_IN.format(login=module["login"])) == "localhost:40096/1\n"
         if "zookeeper-server-start" in module["script"]:
             assert ask("2181", b"srvr") == b"pybroker stands in for ZooKeeper\n"
     finally:
