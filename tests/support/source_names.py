@@ -90,8 +90,8 @@ def imported_names() -> set[tuple[Path, str]]:
             elif target != path:
                 found.add((target, name))
         for node in ast.walk(tree_of(path)) if files else ():
-            if isinstance(node, ast.Attribute) and (target := files.get(dotted(node.value))) is not None:
-                found.add((target, node.attr))
+            if isinstance(node, ast.Attribute) and (owner := files.get(dotted(node.value))) is not None:
+                found.add((owner, node.attr))
         # A file that is loaded by name: "pybroker.__main__:main".
         for node in ast.walk(tree_of(path)):
             match node:
