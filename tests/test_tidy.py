@@ -358,7 +358,6 @@ def test_dataclasses_have_few_fields() -> None:
 # Names that nothing of ours uses, because somebody else calls them.
 USED_FROM_OUTSIDE: dict[str, str] = {
     "broker/events/recent_events.py:emit": "logging calls it",
-    "broker/faults/fault.py:wait_fired": "users call it",
     "broker/http/response.py:TEXT": "for metrics, to come",
     "broker/network/transport.py:LayerTransport": "the shape of TlsTransport",
     "broker/process/log_lines.py:formatMessage": "logging calls it",

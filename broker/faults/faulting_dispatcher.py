@@ -85,7 +85,7 @@ class FaultingDispatcher(Dispatcher):
     # -- logins, whose requests the gate of the connection carries out
 
     def plan_of_login(self, request: Request) -> Plan | None:
-        """What faults do with a request of a login; None: nothing. Raises CloseConnectionError."""
+        """The effects of faults on a request of a login; None: no fault can match it. Raises CloseConnectionError."""
         faults = self._faults_of(request)
         route = self._routes.get((request.api_key, request.api_version)) or self._find_route(request)
         if not faults or route is None:

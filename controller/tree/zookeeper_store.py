@@ -84,7 +84,6 @@ class ZooKeeperStore(MetadataStore):
         self._watches = SessionWatches()
         self._listeners: list[Callable[[SessionEvent], None]] = []
         self._guard: GuardSupervisor | None = None
-        # Between kazoo's thread and the loop
         self._asking_lock = threading.Lock()
         """Locked until kazoo knows the callback of a request. A result may arrive before that, from the loop's thread;
         meanwhile no watch may report a later change, because its owner would not be known yet."""
@@ -394,8 +393,7 @@ class ZooKeeperStore(MetadataStore):
     # -- on kazoo's thread: everything is posted to the loop
 
     def _on_kazoo_result(self, request: ZooKeeperRequest, result: Any) -> None:
-        outcome = result.value if result.successful() else result.exception
-        self._post(partial(self._answered, request, outcome))
+        self._post(partial(self._answered, request, result.value if result.successful() else result.exception))
 
     def _on_kazoo_watch(self, event: WatchedEvent) -> None:
         if event.type in EVENT_TYPES:
@@ -409,8 +407,7 @@ class ZooKeeperStore(MetadataStore):
             self._post(self._disconnected)
         elif state == KazooState.LOST:
             self._handler.sever()  # kazoo would open a new session
-            is_refused = self._client.client_state == KeeperState.AUTH_FAILED
-            self._post(partial(self._lost, is_refused))
+            self._post(partial(self._lost, self._client.client_state == KeeperState.AUTH_FAILED))
 
     # -- on the loop
 
@@ -489,9 +486,8 @@ class ZooKeeperStore(MetadataStore):
             ask = partial(self._client.exists_async, self._kazoo.real(path), watch=self._on_kazoo_watch)
             requests.append(ZooKeeperRequest(path, ask, partial(self._armed_data, path), None))
         for path in self._watches.children_paths:
-            ask = partial(
-                self._client.get_children_async, self._kazoo.real(path), self._on_kazoo_watch, include_data=True
-            )
+            ask_children = self._client.get_children_async
+            ask = partial(ask_children, self._kazoo.real(path), self._on_kazoo_watch, include_data=True)
             requests.append(ZooKeeperRequest(path, ask, partial(self._armed_children, path), None, takes_missing=True))
         return requests
 

@@ -376,10 +376,7 @@ class Log:
         base_offset = max(expected_offset, view.log_end_offset)
         if active.size_bytes == 0 and active.base_offset == base_offset:
             return active
-        invariant(
-            base_offset > active.base_offset,
-            f"{self.topic_partition}: a segment at offset {base_offset} exists already",
-        )
+        invariant(base_offset > active.base_offset, f"{self.topic_partition}: offset {base_offset} has a segment")
         end_before = self.producer_state.end_offset
         try:
             self.files.attempt("cannot write the indexes of a segment", active.deactivate)

@@ -116,7 +116,7 @@ class ClusterEndpoint:
 
 
 class _Paths:
-    """The handlers. What blocks runs on a thread; refusals are one plain line."""
+    """The handlers. Blocking work runs on a thread; refusals are one plain line."""
 
     def __init__(self, cluster: BlockingCluster) -> None:
         self._cluster = cluster

@@ -1,7 +1,7 @@
 """Faults on brokers in processes of their own, set over HTTP.
 
-**Limits.** Each broker counts ``times`` and ``after`` of its requests alone. What a broker counted since the last look
-is lost when it is killed.
+**Limits.** Each broker counts ``times`` and ``after`` of its requests alone. The last counts of a broker are lost when
+something else than the cluster kills it.
 """
 
 import time

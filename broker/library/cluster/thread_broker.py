@@ -107,8 +107,8 @@ class ThreadBroker(Member):
         return self._thread.call(getattr(self._kit.acts, act)(**arguments))
 
     def ask(self, question: Callable[[BrokerParts], Answer], limit_s: float) -> Answer:
-        """The answer of the broker's state, asked on its loop. Raises TimeoutError, and RuntimeError if the broker is
-        paused or does not run."""
+        """The result of ``question``, which is asked on the broker's loop. Raises TimeoutError, and RuntimeError if the
+        broker is paused or does not run."""
         if self._thread is None or self._has_failed:
             raise RuntimeError(f"{self.name} does not run")
         if self._pause is not None:

@@ -110,7 +110,7 @@ def test_request_of_each_api_waits_with_the_next_one_until_the_fault_is_removed(
     behind = ApiKey.METADATA if key is ApiKey.API_VERSIONS else ApiKey.API_VERSIONS
     faults, name = broker.faults, API_SPECS[key].name
     with (
-        faults.delay(name, LONG_MS) if is_delay else faults.hang(name) as fault,
+        faults.delay(name, LONG_MS, times=1) if is_delay else faults.hang(name, times=1) as fault,
         socket.create_connection(address_of(broker), 20) as peer,
     ):
         peer.sendall(request_frame(request, version, 7, CLIENT))
