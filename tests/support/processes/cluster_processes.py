@@ -82,7 +82,10 @@ class ClusterProcesses:
         for broker in self.brokers.values():
             broker.kill()
         self._tree.close()
-        self.zookeeper.kill()
+        if isinstance(self.zookeeper, ServedTree):
+            self.zookeeper.close()
+        else:
+            self.zookeeper.kill()
         for broker in self.brokers.values():
             assert not any("Traceback" in line for line in broker.lines), "".join(broker.lines)
 

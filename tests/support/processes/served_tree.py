@@ -32,8 +32,24 @@ class ServedTree:
         """Have it called on the loop of the door."""
         self._thread.post(call)
 
+    def pause(self) -> None:
+        """As SIGSTOP: connections stay, and no session expires."""
+        self.tree.suspend()
+        self._thread.post(self._door.hold)
+
+    def resume(self) -> None:
+        self.tree.unsuspend()
+        self._thread.post(self._door.release)
+
     def kill(self) -> None:
-        self.close()
+        """Close the door and all connections. The tree stays, and no session expires until `start`."""
+        self.tree.suspend()
+        self._thread.call(self._door.close())
+
+    def start(self) -> None:
+        """Open the door again after `kill`."""
+        self._door = self._thread.call(ZooKeeperDoor.open(self.tree, self.port))
+        self.tree.unsuspend()
 
     def close(self) -> None:
         self._thread.call(self._door.close())

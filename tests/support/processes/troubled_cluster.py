@@ -1,4 +1,7 @@
-"""Three brokers, pybrokers or Apache Kafkas, in one kind of trouble that lasts while requests are sent to them."""
+"""Three brokers, pybrokers or Apache Kafkas, in one kind of trouble that lasts while requests are sent to them.
+
+Kafkas use a ZooKeeper in Java. pybrokers use a metadata tree in memory, which is up at once and costs little.
+"""
 
 import os
 import signal
@@ -24,6 +27,7 @@ from support.load.request_of_each_api import (
 from support.load.scene import Epochs, Member, Scene
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.processes.served_tree import ServedTree
 from support.processes.zookeeper_tree import client_of
 from support.time.patience import await_answer, await_that
 
@@ -42,6 +46,7 @@ _SETTINGS = {
 }
 _OF_KAFKA = {"num.io.threads": "64"}
 """Kafka blocks a thread for each request that waits for ZooKeeper, and with too few threads all others wait too."""
+_OF_ZOOKEEPER = {"forceSync": "no", "maxSessionTimeout": "120000"}
 _CREATED_MS = 60_000
 _OF_TRANSACTIONS = 1
 """The type of coordinator in FindCoordinator."""
@@ -69,9 +74,8 @@ class TroubledCluster:
     def __init__(self, directory: Path, trouble: Trouble, *, is_kafka: bool) -> None:
         self._trouble = trouble
         self._broker_ids = (1, 2) if trouble is Trouble.TOO_FEW_BROKERS else (1, 2, 3)
-        self._zookeeper = ZooKeeperProcess(
-            directory / "zookeeper", {"forceSync": "no", "maxSessionTimeout": "120000"}
-        ).start()
+        self._java = ZooKeeperProcess(directory / "zookeeper", _OF_ZOOKEEPER).start() if is_kafka else None
+        self._zookeeper = self._java or ServedTree()
         self._brokers: dict[int, BrokerProcess | KafkaProcess] = {}
         for broker_id in self._broker_ids:
             path = directory / str(broker_id)
@@ -82,7 +86,9 @@ class TroubledCluster:
                 "log.dirs": f"{path / 'data'},{path / 'second'}",
             }
             self._brokers[broker_id] = (
-                KafkaProcess(path, self._zookeeper, settings | _OF_KAFKA) if is_kafka else BrokerProcess(path, settings)
+                KafkaProcess(path, self._java, settings | _OF_KAFKA)
+                if self._java is not None
+                else BrokerProcess(path, settings)
             )
         self._stopped: list[int] = []
 
@@ -105,7 +111,10 @@ class TroubledCluster:
     def close(self) -> None:
         for broker in self._brokers.values():
             broker.kill()
-        self._zookeeper.kill()
+        if isinstance(self._zookeeper, ServedTree):
+            self._zookeeper.close()
+        else:
+            self._zookeeper.kill()
 
     def times_without_internal_topics(self, unwatched: Collection[str] = ()) -> list[AnswerTime]:
         """Times in the trouble, before a group was ever used. Empty for a killed controller with internal topics: the
@@ -244,7 +253,10 @@ class TroubledCluster:
             case Trouble.BROKER_STOPPED:
                 self._stop(self._brokers[3].pid)
             case Trouble.ZOOKEEPER_STOPPED:
-                self._stop(self._zookeeper.pid)
+                if isinstance(self._zookeeper, ServedTree):
+                    self._zookeeper.pause()
+                else:
+                    self._stop(self._zookeeper.pid)
             case Trouble.ZOOKEEPER_KILLED:
                 self._zookeeper.kill()
             case Trouble.NONE | Trouble.TOO_FEW_BROKERS:
@@ -267,3 +279,5 @@ class TroubledCluster:
         self._stopped.clear()
         if self._trouble is Trouble.ZOOKEEPER_KILLED:
             self._zookeeper.start()
+        if self._trouble is Trouble.ZOOKEEPER_STOPPED and isinstance(self._zookeeper, ServedTree):
+            self._zookeeper.resume()
