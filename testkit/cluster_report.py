@@ -40,7 +40,7 @@ def sections_of_cluster(cluster: BlockingCluster, since_ms: int) -> list[Section
 def _asked(
     cluster: BlockingCluster, broker: int, question: Callable[[BrokerParts], Answer]
 ) -> tuple[Answer | None, str]:
-    """The answer of a broker, and the state of the broker in words."""
+    """The reply of a broker, and the state of the broker in words."""
     try:
         return cluster.thread_broker(broker).ask(question, _LIMIT_S), f"broker {broker} runs"
     except TimeoutError:

@@ -48,7 +48,7 @@ _IPV4_BITS = 32
 
 
 class Rights:
-    """What the holder of ``identities`` may do. ``is_limited``: False if no list is asked."""
+    """The rights of the holder of ``identities``. ``is_limited``: False if no list is asked."""
 
     def __init__(self, identities: Iterable[Identity] = (), *, is_limited: bool = True) -> None:
         self.identities = tuple(identities)

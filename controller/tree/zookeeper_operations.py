@@ -32,10 +32,11 @@ from .metadata_store import (
     SetData,
     SetDataResult,
     Stat,
+    check_path,
 )
 from .zookeeper_settings import ZooKeeperSettings
 
-__all__ = ["EVENT_TYPES", "KazooOperations", "error_of", "stat_of"]
+__all__ = ["EVENT_TYPES", "KazooOperations", "check_operations", "error_of", "stat_of"]
 
 EVENT_TYPES = {
     KazooEventType.CREATED: EventType.CREATED,
@@ -116,6 +117,16 @@ class KazooOperations:
                 case Check():
                     results.append(CheckResult())
         return results
+
+
+def check_operations(operations: Sequence[Operation]) -> None:
+    """Raises InvalidPathError, with the index of the operation, for a path that ZooKeeper would refuse."""
+    for index, operation in enumerate(operations):
+        try:
+            check_path(operation.path, sequential=isinstance(operation, Create) and operation.sequential)
+        except InvalidPathError as error:
+            error.operation_index = index
+            raise
 
 
 def stat_of(stat: ZnodeStat) -> Stat:

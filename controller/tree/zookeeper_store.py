@@ -28,7 +28,6 @@ from .loop_calls import LoopCalls
 from .metadata_store import (
     ANY_VERSION,
     ConnectionLossError,
-    Create,
     InvalidPathError,
     MetadataStore,
     MetadataStoreError,
@@ -51,7 +50,7 @@ from .session_expiry import expire_session
 from .session_guard import SessionGuard
 from .session_watches import SessionWatches
 from .zookeeper_connection import KazooHandler, first_session, new_client
-from .zookeeper_operations import EVENT_TYPES, KazooOperations, error_of, stat_of
+from .zookeeper_operations import EVENT_TYPES, KazooOperations, check_operations, error_of, stat_of
 from .zookeeper_request import PENDING, ZooKeeperRequest
 from .zookeeper_settings import ZooKeeperSettings
 
@@ -206,15 +205,12 @@ class ZooKeeperStore(MetadataStore):
             transaction.operations += [self._kazoo.as_kazoo(operation) for operation in operations]
             return transaction.commit_async()
 
-        def check() -> None:
-            for index, operation in enumerate(operations):
-                try:
-                    check_path(operation.path, sequential=isinstance(operation, Create) and operation.sequential)
-                except InvalidPathError as error:
-                    error.operation_index = index
-                    raise
-
-        return self._start(None, ask, lambda answer: self._kazoo.multi_result(operations, answer), check=check)
+        return self._start(
+            None,
+            ask,
+            lambda answer: self._kazoo.multi_result(operations, answer),
+            check=lambda: check_operations(operations),
+        )
 
     def on_session_event(self, listener: Callable[[SessionEvent], None]) -> None:
         self._listeners.append(listener)

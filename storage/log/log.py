@@ -300,19 +300,13 @@ class Log:
     def prepare(self, append: LeaderAppend | FollowerAppend, next_offset: int) -> PreparedAppend | None:
         """Check an append, except against the producers. Return None when it holds no whole batch."""
         self.files.check_online()
-        leader_epoch = append.leader_epoch
-        if leader_epoch is not None:
-            self.check_fence(leader_epoch)
+        if append.leader_epoch is not None:
+            self.check_fence(append.leader_epoch)
         if isinstance(append, FollowerAppend):
             return prepare_replica_append(append.records, self.topic_partition, next_offset)
+        now_ms = append.now_ms
         return prepare_leader_append(
-            append.records,
-            self.topic_partition,
-            self.config,
-            next_offset,
-            append.leader_epoch,
-            append.now_ms,
-            append.origin,
+            append.records, self.topic_partition, self.config, next_offset, append.leader_epoch, now_ms, append.origin
         )
 
     def begin(self, prepared: PreparedAppend) -> None:

@@ -1,4 +1,4 @@
-"""What the start and the end of a test's broker cost, as counts that a busy machine does not change."""
+"""The cost of the start and the end of a test's broker, as counts that a busy machine does not change."""
 
 import os
 import threading

@@ -2,7 +2,7 @@
 
 Requests run in order, a few in each iteration of the event loop. A client that does not read its responses is not read
 either. A frame that is too long or no request, and too many watches, close this connection only; its session lives on.
-A client that says one of `four_letter_words` in place of its first message gets the answer and the end.
+A client that says one of `four_letter_words` in place of its first message gets the reply, and the connection ends.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _NO_PASSWORD = bytes(16)
 
 class DoorConnection(asyncio.Protocol):
     """``calls`` posts to the loop of the connection. ``opened`` and ``closed`` are called with this connection, and
-    ``describe`` with one of the words; it returns the answer."""
+    ``describe`` with one of the words; it returns the reply."""
 
     _transport: asyncio.Transport
 

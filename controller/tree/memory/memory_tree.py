@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 _MAX_DATA_BYTES = 0xFFFFF
-"""What a node may hold in ZooKeeper, by its limit ``jute.maxbuffer`` for a request."""
+"""The largest node in ZooKeeper, by its limit ``jute.maxbuffer`` for a request."""
 _MAX_TREE_BYTES = 256 << 20
 _MAX_SESSIONS = 10_000
 _MAX_IDENTITIES = 100

@@ -22,7 +22,7 @@ from pybroker.controller.tree.znodes import (
 )
 from support.in_process.partition_list_node import encode_partition_list
 
-LOG_DIRS = Path(__file__).parent.parent / "reference" / "logdirs"
+LOG_DIRS = Path(__file__).parent.parent.parent / "reference" / "logdirs"
 
 
 def recoded(path: str, version: int, data: bytes) -> bytes | None:
