@@ -95,6 +95,7 @@ def stable_offset(cluster: BlockingCluster) -> int:
     return end_of_log(cluster, isolation_level=1)
 
 
+@pytest.mark.long
 def test_compaction_of_a_cluster_reaches_the_leader(cluster: BlockingCluster) -> None:
     admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)
     admin.create_topics([NewTopic("kept", 1, 3, topic_configs={"cleanup.policy": "compact"})])
