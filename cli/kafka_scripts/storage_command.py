@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 from uuid import UUID, uuid4
 
 from ...base.uuid_text import uuid_text
@@ -20,7 +20,6 @@ from ...config.config import Config
 from ...config.config_error import ConfigError
 from ...config.load import unchecked_config
 from ...config.properties import read_properties
-from .scram_option import ScramOptionError, ScramUser, scram_user
 
 __all__ = ["storage_command"]
 
@@ -43,10 +42,36 @@ _MISSING = re.compile(r"the following arguments are required: ([^,]*)")
 _UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
 _RESERVED = (UUID(int=0), UUID(int=1))
 _OF_LEGACY_MODE, _OF_KRAFT = "0", "1"
+_SCRAM_VALUE = re.compile(r"(SCRAM-SHA-(?:256|512))=\[(.*)\]")
+_SCRAM_FIELDS = ("name", "password", "iterations")
 
 
 class _RefusedError(Exception):
     """Why the script ends with 1. One line."""
+
+
+class _ScramUser(NamedTuple):
+    """``iterations``: None: the default of pybroker."""
+
+    mechanism: str
+    name: str
+    password: str
+    iterations: str | None
+
+
+def _scram_user(text: str) -> _ScramUser:
+    """The user in a value of ``--add-scram``. Raises _RefusedError, without the password."""
+    found = _SCRAM_VALUE.fullmatch(text)
+    if found is None:
+        raise _RefusedError("--add-scram: must be like SCRAM-SHA-256=[name=alice,password=alice-secret]")
+    fields = dict(part.partition("=")[::2] for part in found[2].split(","))
+    for name in fields:
+        if name not in _SCRAM_FIELDS:
+            raise _RefusedError(f"--add-scram: {name!r} cannot be given, only {', '.join(_SCRAM_FIELDS)}")
+    for name in ("name", "password"):
+        if not fields.get(name):
+            raise _RefusedError(f"--add-scram: {name} is missing")
+    return _ScramUser(found[1], fields["name"], fields["password"], fields.get("iterations"))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -72,7 +97,7 @@ def storage_command(arguments: Sequence[str]) -> int:
             return 0
         config = unchecked_config(options.config)
         return _info(config) if options.command == "info" else _format(config, options)
-    except (_RefusedError, ScramOptionError, ConfigError) as error:
+    except (_RefusedError, ConfigError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
 
@@ -110,7 +135,7 @@ def _random_uuid() -> str:
 def _format(config: Config, options: argparse.Namespace) -> int:
     if config.kraft_node is None:
         raise _RefusedError(_LEGACY_FORMAT)
-    users = [scram_user(each) for each in options.add_scram]
+    users = [_scram_user(each) for each in options.add_scram]
     directories = sorted(config.log_dirs)
     unformatted = [each for each in directories if not (Path(each) / _META).exists()]
     for directory in directories:
@@ -131,7 +156,7 @@ def _format(config: Config, options: argparse.Namespace) -> int:
     return 0
 
 
-def _set_user(user: ScramUser, directory: str) -> None:
+def _set_user(user: _ScramUser, directory: str) -> None:
     """Make the user as ``pybroker user set`` does, in the directory of a broker that is stopped."""
     command = [sys.executable, "-m", "pybroker", "user", "set", user.name, "--place", directory]
     command += ["--mechanism", user.mechanism, *(("--iterations", user.iterations) if user.iterations else ())]
