@@ -110,8 +110,8 @@ class BrokerServer:
         self._loop = asyncio.get_running_loop()
         self.failed: asyncio.Future[Exception] = self._loop.create_future()
         self._overrides = TopicOverrides()
-        self._parts = OpenParts()
-        self._lifecycle = Lifecycle(self._parts)
+        self.open_parts = OpenParts()
+        self._lifecycle = Lifecycle(self.open_parts)
         self._steps = StartSteps(self._loop)
         self._listeners: Listeners | None = None
         self.listeners_made: ListenersMade = nothing_more
@@ -209,7 +209,7 @@ class BrokerServer:
 
     def _take_resources(self) -> None:
         """Open what is closed last: threads end first, then locks are released, then open files close."""
-        environment, add = self._environment, self._parts.add
+        environment, add = self._environment, self.open_parts.add
         add(environment.files.close_all, environment.files.close_all)
         self._pool = self._start_pool(self.config.int("num.io.threads"), "pybroker-io")
         self._run_in_pool = RunInPool(self._pool)
@@ -236,10 +236,10 @@ class BrokerServer:
         self._steps.begin(f"the log directories {', '.join(config.log_dirs)}")
         # First, because the locks also protect the metadata store.
         await self._run_in_pool(self._logs.lock_directories)
-        await self.observability.open(self._parts, self._run_in_pool, self._logs)
+        await self.observability.open(self.open_parts, self._run_in_pool, self._logs)
         use = await self._run_in_pool(partial(find_earlier_use, environment.files, config))
         self.metadata_store = await self._open_store()
-        self._parts.add(self.metadata_store.close, self.metadata_store.kill)
+        self.open_parts.add(self.metadata_store.close, self.metadata_store.kill)
         self._steps.begin(f"the metadata in {config.metadata_place}")
         if use.owner is not None and not await holds_cluster(ClusterTree(self.metadata_store), use.has_cluster_id):
             raise missing_store(config, "empty", use.owner)
@@ -284,7 +284,7 @@ class BrokerServer:
         await self._run_in_pool(partial(self._logs.claim, identity.broker_id, identity.cluster_id))
         await self._run_in_pool(partial(self._logs.load, partial(self._pool.post, self._steps.begin)))
         # The logs are recovered, so closing them writes the clean-shutdown marker even if the start fails later.
-        self._parts.add(lambda: self._run_in_pool(self._logs.close))
+        self.open_parts.add(lambda: self._run_in_pool(self._logs.close))
 
     def _build_replication(self) -> None:
         config, cache, dynamic = self.config, MetadataCache(), self._settings.dynamic
@@ -300,7 +300,7 @@ class BrokerServer:
             broken=self._fail,
             gather_max_ms=config.int("pybroker.fetch.gather.max.ms"),
         )
-        self._parts.add(self._partitions.close, self._partitions.close)
+        self.open_parts.add(self._partitions.close, self._partitions.close)
         if not config.uses_embedded_store:
             self._links = links = self._link_with_others(config)
             links.watch_contact(self.metadata_store)
@@ -370,7 +370,7 @@ class BrokerServer:
             lambda: self._settings.features.transaction_version,
         )
         self._coordinators = coordinators = Coordinators(self._loop, self.config, self._environment, parts)
-        self._parts.add(coordinators.close, coordinators.kill)
+        self.open_parts.add(coordinators.close, coordinators.kill)
         self._settings.dynamic.when_changed(coordinators.dynamic_settings, coordinators.update_config)
         coordinators.follow(self._changes)
         self._cache.on_update(self._forget_deleted)
@@ -394,17 +394,17 @@ class BrokerServer:
         )
         self._clocked.follow(listeners)
         self.listeners_made(listeners, self._cache.topic_name)
-        listeners.time_requests(environment.timed_by(self.observability.watch_requests(self._pool, self._parts)))
+        listeners.time_requests(environment.timed_by(self.observability.watch_requests(self._pool, self.open_parts)))
         self.observability.show_requests(listeners, dispatcher, self._partitions.traffic, self._protection)
         self._settings.limit_connections(listeners.change_limits)
         listeners.limit_creations(self._settings.quotas.connections)
         self._settings.features.on_change(listeners.finish_connections)
-        self._parts.add(partial(listeners.close, _CLOSE_GRACE_S), listeners.kill)
+        self.open_parts.add(partial(listeners.close, _CLOSE_GRACE_S), listeners.kill)
         self.endpoints = await listeners.bind([self._protection.endpoint(listener) for listener in config.listeners()])
         if self._links is not None:
             # Stopped before the listeners, so that waiting clients get a response and other brokers reach this one.
-            self._parts.add(self._links.stop_asking)
-            self._parts.add(self._links.leave)
+            self.open_parts.add(self._links.stop_asking)
+            self.open_parts.add(self._links.leave)
         return listeners
 
     def _build_dispatcher(self) -> Dispatcher:
@@ -430,9 +430,9 @@ class BrokerServer:
             acls=self._authorization.administration,
             throttling=throttling,
         )
-        self.observability.watch(parts, self._links, self._parts)
+        self.observability.watch(parts, self._links, self.open_parts)
         limit = self.config.int("pybroker.request.max.elements")
-        self._clocked = clocked_broker(self._environment, parts, self.schedules.store, self._parts)
+        self._clocked = clocked_broker(self._environment, parts, self.schedules.store, self.open_parts)
         table, access = self._clocked.watched(handlers(parts)), self._authorization.access
         return Dispatcher(table, limit, access, throttling, parts.served_versions)
 
@@ -445,12 +445,12 @@ class BrokerServer:
         self.schedules = schedules = Schedules(
             self.config, self._environment, self._logs, self._background, self._partitions, self._changes
         )
-        self._parts.add(schedules.replication.stop, schedules.replication.kill)
+        self.open_parts.add(schedules.replication.stop, schedules.replication.kill)
         if self._links is not None:
-            self._parts.add(self._links.close, self._links.kill)
-        self._parts.add(self._tasks.end, self._tasks.cancel)
-        self._parts.add(schedules.store.stop, schedules.store.stop)
-        self._parts.add(self._metadata.stop, self._metadata.kill)
+            self.open_parts.add(self._links.close, self._links.kill)
+        self.open_parts.add(self._tasks.end, self._tasks.cancel)
+        self.open_parts.add(schedules.store.stop, schedules.store.stop)
+        self.open_parts.add(self._metadata.stop, self._metadata.kill)
 
     # -- callbacks of the parts
 

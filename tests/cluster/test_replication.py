@@ -104,7 +104,7 @@ async def test_stopping_broker_hands_over_its_leaderships_first(cluster: BrokerC
         assert leadership is not None
         leader_when_it_left.append(leadership.leader_and_isr.leader)
 
-    cluster[2]._parts._parts[-1] = replace(cluster[2]._parts._parts[-1], close=watched)
+    cluster[2].open_parts._parts[-1] = replace(cluster[2].open_parts._parts[-1], close=watched)
     await cluster.stop(2)
     assert leader_when_it_left == [1]
     await until(lambda: cluster.leader_of(TP) == 1, "broker 1 has heard of it")

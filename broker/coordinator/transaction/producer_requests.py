@@ -4,6 +4,7 @@ How: a rule decides on the transaction as it is now. Its outcome is a response, 
 that meets a transaction that is ending waits a moment before it is refused (`WaitingRequests`).
 """
 
+import logging
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import NamedTuple
@@ -25,6 +26,8 @@ from .transaction import Transaction
 from .waiting_requests import MAX_WAIT_S
 
 __all__ = ["ProducerRequests", "TakeProducerId"]
+
+logger = logging.getLogger(__name__)
 
 TakeProducerId = Callable[[Callable[[int | KafkaError], None]], None]
 """Calls its argument with a producer id that no producer has, or with the error why there is none."""
@@ -187,8 +190,12 @@ class ProducerRequests:
     def _got_producer_id(self, question: _Question, producer_id: int | KafkaError) -> None:
         if isinstance(producer_id, KafkaError):
             question.reply(Response(producer_id.code))
-        else:
+            return
+        try:
             self._decide(question, producer_id)
+        except Exception:  # no handler is above this call any more, and a task that fails ends the broker
+            logger.exception("transactional id %.100r: the request failed", question.transactional_id)
+            question.reply(Response(ErrorCode.UNKNOWN_SERVER_ERROR))
 
     def _respond(self, question: _Question, response: Response) -> None:
         """Reply, or wait if the transaction is ending or being changed."""

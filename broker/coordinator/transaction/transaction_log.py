@@ -10,6 +10,7 @@ from enum import Enum, auto
 
 from ....base.kafka_names import TRANSACTION_STATE_TOPIC
 from ....base.quiet_lines import QUIET
+from ....protocol.codec import EncodeError
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.records.builder import build_batch
 from ....protocol.records.compression import Codec
@@ -93,7 +94,7 @@ class TransactionLog:
         """Write the pending picture. ``done`` is called after it was adopted, dropped or left pending.
 
         The completion of an end stays pending after an error, because its markers are written: write it again, unless
-        the code is NOT_COORDINATOR.
+        the code is NOT_COORDINATOR. A picture that has no encoding is an error of this write, never of the broker.
         """
         picture = transaction.pending
         assert picture is not None
@@ -103,7 +104,13 @@ class TransactionLog:
             done(_told(transaction, picture, outcome))
 
         transactional_id = transaction.transactional_id
-        record = (encode_key(transactional_id), encode_value(picture, self._value_version(picture)))
+        try:
+            record = (encode_key(transactional_id), encode_value(picture, self._value_version(picture)))
+        except EncodeError as error:
+            logger.error("transactional id %.100r: the record has no encoding", transactional_id, exc_info=error)
+            _settle(transaction, picture, AppendResult.NOT_WRITTEN)
+            done(ErrorCode.UNKNOWN_SERVER_ERROR)
+            return
         self._append(self._partition_for(transactional_id), [record], finish)
 
     def write_tombstones(

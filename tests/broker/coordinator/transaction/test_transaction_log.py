@@ -60,6 +60,16 @@ class World:
         self.log.write(self.transaction, self.codes.append)
 
 
+@pytest.mark.parametrize("transactional_id", ["\ud800", "x" * 32_768], ids=["half of a pair", "too long"])
+def test_picture_without_an_encoding_is_an_error_of_its_write_alone(transactional_id: str) -> None:
+    world = World(EMPTY)
+    world.transaction = Transaction(transactional_id, world.transaction.current)
+    world.prepare(ONGOING)
+    world.write()
+    assert world.codes == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    assert not world.transaction.is_pending
+
+
 def test_a_committed_record_is_one_uncompressed_batch_and_its_picture_is_adopted() -> None:
     world = World(ONGOING)
     picture = world.prepare(PREPARE_COMMIT)
