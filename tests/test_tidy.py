@@ -238,7 +238,7 @@ def test_folders_can_be_taken_in_at_a_glance() -> None:
 LONG_FILES: dict[str, tuple[int | None, str]] = {
     "controller/tree/zookeeper_store.py": (502, "every operation of the metadata store, in ZooKeeper"),
     "protocol/errors.py": (None, "a table: one class for each of Kafka's error codes"),
-    "storage/log/log.py": (602, "the log: all that one strand may do to it"),
+    "storage/log/log.py": (599, "the log: all that one strand may do to it"),
     "storage/segment/segment.py": (544, "one segment: its file and its three indexes together"),
     "scripts/benchmarks/hostile.py": (501, "a list of attacks, one function each"),
     "tests/broker/commands/log/test_log_verify_damage.py": (589, "a list of damages, one function each"),
