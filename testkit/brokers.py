@@ -103,9 +103,15 @@ class Brokers:
         for broker in self._open.values():
             broker.stop_aio_clients()
 
+    def end_troubles(self) -> None:
+        """End what the test made brokers suffer: the next test may use them too, and the end of clients would wait."""
+        for broker in self._open.values():
+            broker.end_troubles()
+
     def test_is_over(self) -> None:
         """Close the clients that the test made of brokers that live longer."""
         self._used.clear()
+        self.end_troubles()  # that fixtures have made at their end
         for broker in self._open.values():
             broker.close_clients()
 
@@ -114,7 +120,8 @@ class Brokers:
         names = [name for name in self._open if name == _OWN or name in self._used or name in _fixtures_of(item)]
         if not names:
             return []
-        found = section_texts("kafka", [("log of the brokers", self._log.lines(since_ms))])
+        others = [broker.thread_mark for name, broker in self._open.items() if name not in names and broker.thread_mark]
+        found = section_texts("kafka", [("log of the brokers", self._log.lines(since_ms, others))])
         for name in names:
             found += section_texts(name, self._open[name].report(since_ms))
         return found

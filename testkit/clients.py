@@ -104,6 +104,7 @@ class Clients:
         """
         given = {**(config or {}), **options}
         if self._chosen(client, _ASYNCHRONOUS) == AIOKAFKA:
+            _running_loop()
             from aiokafka import AIOKafkaProducer
 
             return self._stopping(AIOKafkaProducer(**self._with_underscores(given)), "stop")
@@ -119,6 +120,7 @@ class Clients:
         """
         names, given = _split(topics, options)
         if self._chosen(client, _ASYNCHRONOUS) == AIOKAFKA:
+            _running_loop()
             from aiokafka import AIOKafkaConsumer
 
             options = {"auto_offset_reset": "earliest", **self._with_underscores(given)}
@@ -164,14 +166,21 @@ class Clients:
         return client
 
     def _stopping(self, client: Any, method: str) -> Any:
-        loop = asyncio.get_running_loop()
+        loop = _running_loop()
 
         def stop() -> None:
             if not loop.is_closed() and not loop.is_running():
-                loop.run_until_complete(getattr(client, method)())
+                loop.run_until_complete(asyncio.wait_for(getattr(client, method)(), _CLOSE_S))
 
         self._stoppers.append(stop)
         return client
+
+
+def _running_loop() -> asyncio.AbstractEventLoop:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError("asynchronous clients need a running event loop of asyncio") from None
 
 
 def _call_all(functions: list[Callable[[], object]]) -> None:

@@ -1,5 +1,6 @@
 """The broker that the fixture ``kafka_broker`` gives to a test."""
 
+import itertools
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -16,6 +17,7 @@ __all__ = ["KEPT_REQUESTS", "KafkaBroker"]
 KEPT_REQUESTS = 50
 _REPORT_LIMIT_S = 5.0
 _ANY_FREE_PORT = "PLAINTEXT://127.0.0.1:0"
+_numbers = itertools.count(1)
 
 
 class KafkaBroker(BrokerOnThread, Clients):
@@ -26,17 +28,28 @@ class KafkaBroker(BrokerOnThread, Clients):
 
     def __init__(self, settings: SettingsMapping, preferred_client: str | None = None) -> None:
         Clients.__init__(self, preferred_client)
+        self.thread_mark = f"of-kafka-{next(_numbers)}."
+        """A part of the names of its threads, by which its log lines are known."""
         broker = Broker({"listeners": _ANY_FREE_PORT, **settings}, keep_requests=KEPT_REQUESTS)
-        BrokerOnThread.__init__(self, broker, LoopThread("pybroker"))
+        broker.thread_mark = self.thread_mark
+        BrokerOnThread.__init__(self, broker, LoopThread(f"pybroker-{self.thread_mark}"))
         try:
             self.start()
         except BaseException:
             self._thread.close()
             raise
 
+    def end_troubles(self) -> None:
+        """Remove all faults, end the trouble of the disk, and let a frozen clock go on."""
+        self.faults.clear()
+        if self.acts.disk.has_trouble:
+            self.acts.disk.heal()
+        self.clock.unfreeze()
+
     def close(self) -> None:
         """Close the clients, stop the broker and remove its temporary data."""
         try:
+            self.end_troubles()
             self.close_clients()
         finally:
             try:

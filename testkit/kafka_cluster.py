@@ -1,6 +1,7 @@
 """The cluster that the fixture ``kafka_cluster`` gives to a test."""
 
 from collections.abc import Mapping
+from itertools import combinations
 from typing import Any
 
 from ..broker.library.cluster.blocking_cluster import BlockingCluster
@@ -10,11 +11,13 @@ from ..config.http_listeners import TEST_KIT
 from .clients import Clients
 from .cluster_report import sections_of_cluster
 from .failure_report import Section
-from .kafka_broker import KEPT_REQUESTS
-from .outside_kafka import INSIDE_ONE_BROKER
+from .kafka_broker import KEPT_REQUESTS, KafkaBroker
 from .outside_topics import create_topic_outside
 
 __all__ = ["KafkaCluster"]
+
+_NOT_HERE = frozenset(name for name in dir(KafkaBroker) if not hasattr(BlockingCluster, name) and name[0] != "_")
+"""What a broker has and a cluster does not."""
 
 
 class KafkaCluster(Clients):
@@ -28,6 +31,7 @@ class KafkaCluster(Clients):
         self, brokers: int, settings: SettingsMapping, mode: Mode, preferred_client: str | None = None
     ) -> None:
         super().__init__(preferred_client)
+        self.thread_mark = ""  # a cluster is of one test
         kit = {TEST_KIT: "true"} if mode == "process" else {}
         self.cluster = BlockingCluster(brokers, {**kit, **settings}, mode=mode)
         self.cluster.keep_requests = KEPT_REQUESTS
@@ -48,12 +52,26 @@ class KafkaCluster(Clients):
         """For the report on a failed test. ``since_ms``: the wall clock when it began."""
         return sections_of_cluster(self.cluster, since_ms)
 
+    def end_troubles(self) -> None:
+        """Remove all faults, end pauses, cuts and the trouble of disks, and let a frozen clock go on."""
+        cluster = self.cluster
+        cluster.faults.clear()
+        for broker in cluster.broker_ids:
+            cluster.resume(broker)
+        for one, other in combinations(cluster.broker_ids, 2):
+            cluster.heal(one, other)
+        if cluster.mode == "thread":
+            cluster.clock.unfreeze()
+            for disk in map(cluster.acts.disk, cluster.broker_ids):
+                disk.heal()
+
     def close(self) -> None:
         """Close the clients and end the cluster."""
+        self.end_troubles()
         self.close_clients()
         self.cluster.__exit__(None, None, None)
 
     def __getattr__(self, name: str) -> Any:
-        if name in INSIDE_ONE_BROKER:
+        if name in _NOT_HERE:
             raise RuntimeError(f"{name} looks into one broker: use kafka_broker, or a client of the cluster")
         return getattr(self.cluster, name)

@@ -8,7 +8,7 @@ import pytest
 
 __all__ = ["KafkaOptions", "check_marker", "options_of"]
 
-_CLUSTER = "kafka_cluster"
+_CLUSTER, _OWN, _MODULE, _SESSION = "kafka_cluster", "kafka_broker", "kafka_broker_module", "kafka_broker_session"
 _MODES = ("thread", "process")
 _MOST_BROKERS = 32
 
@@ -52,6 +52,22 @@ def check_marker(item: pytest.Item) -> None:
     fixtures = getattr(item, "fixturenames", ())
     if options.brokers is not None and _CLUSTER not in fixtures:
         raise _refusal(item, f"brokers={options.brokers} needs the fixture {_CLUSTER}")
+    if _OWN in fixtures or _CLUSTER in fixtures:
+        return
+    for node, marker in item.iter_markers_with_node("kafka"):
+        is_of_module = not isinstance(node, pytest.Item | pytest.Class)
+        if marker.kwargs and _SESSION in fixtures and not (is_of_module and _MODULE in fixtures):
+            raise _refusal(
+                item, f"{_first(marker)} has no effect on {_SESSION}, which all tests share; {_OWN} takes it"
+            )
+        if marker.kwargs and _MODULE in fixtures and not is_of_module:
+            why = f"{_first(marker)} has no effect on {_MODULE}, which the tests of a module share"
+            raise _refusal(item, f"{why}; it takes the markers of its module (pytestmark)")
+
+
+def _first(marker: pytest.Mark) -> str:
+    name, value = next(iter(marker.kwargs.items()))
+    return f"{name}={value!r}"
 
 
 def _configured(config: pytest.Config) -> dict[str, str]:

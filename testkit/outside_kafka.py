@@ -12,40 +12,22 @@ from ..broker.library.cluster.ports import HOST, free_ports
 from ..protocol.errors import KafkaError
 from .clients import Clients
 from .failure_report import Section, last_lines
+from .kafka_broker import KafkaBroker
 from .outside_topics import create_topic_outside, delete_topics_outside
 
-__all__ = ["INSIDE_ONE_BROKER", "OutsideKafka", "ProcessBroker"]
+__all__ = ["OutsideKafka", "ProcessBroker"]
 
-INSIDE_ONE_BROKER = frozenset(
-    (
-        "aio",
-        "append",
-        "dump",
-        "group_lines",
-        "lag",
-        "load",
-        "records",
-        "request_lines",
-        "reset",
-        "restore",
-        "snapshot",
-        "topic_lines",
-        "topics",
-        "wait_assigned",
-        "wait_committed",
-        "wait_records",
-    )
-)
-"""Helpers that look into a broker of this process."""
-_INSIDE = INSIDE_ONE_BROKER | {"acts", "clock", "faults"}
+_NOT_HERE = frozenset((*(name for name in dir(KafkaBroker) if not name.startswith("_")), "clock", "log_file", "pid"))
+"""What a broker of this program, or of a process, has and a cluster outside does not."""
 
 
 class OutsideKafka(Clients):
     """A cluster that others have started. Topics that a test creates there by fixtures are deleted after it.
 
-    A test is skipped when it uses a helper that looks into a broker, such as ``records`` and ``snapshot``, or
-    ``clock``, ``faults`` or ``acts``.
+    A test is skipped when it uses what only a broker that it starts has, such as ``records``, ``acts`` or ``kill``.
     """
+
+    thread_mark = ""
 
     def __init__(
         self, bootstrap_servers: str, preferred_client: str | None = None, deleted: set[str] | None = None
@@ -73,6 +55,9 @@ class OutsideKafka(Clients):
         """For the report on a failed test. ``since_ms``: the wall clock when it began."""
         return []
 
+    def end_troubles(self) -> None:
+        """Do nothing, because a test cannot disturb this cluster."""
+
     def close(self) -> None:
         """Close the clients, and delete the topics that `create_topic` created."""
         self.close_clients()
@@ -82,19 +67,18 @@ class OutsideKafka(Clients):
             self._deleted.update(self._created)
 
     def __getattr__(self, name: str) -> Any:
-        if name in _INSIDE:
+        if name in _NOT_HERE:
             self._refuse(name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _refuse(self, name: str) -> NoReturn:
-        pytest.skip(f"{name} looks into a broker of this process, and --kafka names another cluster")
+        pytest.skip(f"{name} needs a broker that the test starts, and --kafka names another cluster")
 
 
 class ProcessBroker(OutsideKafka):
     """A broker in a process of its own, for tests that send it signals.
 
-    Helpers that look into a broker, such as ``records`` and ``snapshot``, and ``clock``, ``faults`` and ``acts`` raise
-    RuntimeError.
+    What looks into a broker, such as ``records``, ``clock``, ``faults`` and ``acts``, raises RuntimeError.
     """
 
     def __init__(self, directory: Path, settings: Mapping[str, Any], preferred_client: str | None = None) -> None:
@@ -146,14 +130,20 @@ class ProcessBroker(OutsideKafka):
         """End a pause."""
         self._member.resume()
 
+    def end_troubles(self) -> None:
+        """End a pause, because the end of clients would wait for the process."""
+        if self.is_running:
+            self.resume()
+
     def report(self, since_ms: int) -> list[Section]:
         """The last lines of its output."""
         return [("output of the process", last_lines(self.log_file))]
 
     def close(self) -> None:
         """Close the clients and kill the process."""
+        self.end_troubles()
         self.close_clients()
         self._member.kill()
 
     def _refuse(self, name: str) -> NoReturn:
-        raise RuntimeError(f"{name} looks into a broker of this process: not with mode='process'")
+        raise RuntimeError(f"{name} needs a broker in this process: not with mode='process'")

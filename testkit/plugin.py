@@ -73,6 +73,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
     brokers = item.config.stash.get(_BROKERS, None)
     if brokers is not None:
+        brokers.end_troubles()  # clients end without a wait for requests that a fault holds
         brokers.stop_aio_clients()  # before a fixture closes their loop
     yield
     if brokers is not None:
@@ -149,14 +150,12 @@ def kafka_group(request: pytest.FixtureRequest, _kafka_brokers: Brokers) -> str:
 
 
 @pytest.fixture
-def kafka_faults(request: pytest.FixtureRequest, _kafka_brokers: Brokers) -> Iterator[Any]:
-    """The faults of the broker that the test uses, or of all brokers of its cluster; they are taken back at the end."""
-    faults = _kafka_brokers.in_use(request).faults
-    yield faults
-    faults.clear()
+def kafka_faults(request: pytest.FixtureRequest, _kafka_brokers: Brokers) -> Any:
+    """The faults of the broker that the test uses, or of all brokers of its cluster; they end with the test."""
+    return _kafka_brokers.in_use(request).faults
 
 
 @pytest.fixture
 def kafka_clock(request: pytest.FixtureRequest, _kafka_brokers: Brokers) -> Any:
-    """The clock of the broker that the test uses, or of all brokers of its cluster."""
+    """The clock of the broker that the test uses, or of all brokers of its cluster; it is not frozen after the test."""
     return _kafka_brokers.in_use(request).clock

@@ -22,6 +22,7 @@ from ...config.config_error import ConfigError
 from ...config.http_listeners import HTTP_LISTENERS, TEST_KIT
 from ...config.load import with_overrides
 from ...config.notices import notices
+from ...storage.workers.worker_pool import WorkerPool
 from ..apis.broker_parts import BrokerParts
 from ..clock.clocks import BlockingClock, TestClock
 from ..environment import Environment, open_metadata_store
@@ -106,6 +107,9 @@ class Broker(Inspection):
         self.failure: Exception | None = None
         """The error after which the broker could not go on and was killed; or None."""
 
+    thread_mark = ""
+    """A part of the names of its worker threads; set it before a start."""
+
     # -- properties
 
     @property
@@ -176,6 +180,8 @@ class Broker(Inspection):
             environment.open_store = partial(open_metadata_store, is_durable=False)
         if self._ring is not None:
             environment.timed_by = self._ring.beside
+        if self.thread_mark:
+            environment.start_pool = partial(_marked_pool, self.thread_mark)
         self._server = server = BrokerServer(self.config, environment)
         self._kit.follow(server)
         if server.config.boolean(TEST_KIT):
@@ -458,6 +464,10 @@ def _check_tls(*, has_listeners: bool) -> None:
 def _with_tls(config: Config) -> Config:
     _check_tls(has_listeners=config.is_given("listeners"))
     return with_overrides(config, {"listeners": "SSL://127.0.0.1:0", "security.inter.broker.protocol": "SSL"})
+
+
+def _marked_pool(mark: str, loop: asyncio.AbstractEventLoop, threads: int, name: str) -> WorkerPool:
+    return WorkerPool(loop, threads, f"{name}-{mark}")
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

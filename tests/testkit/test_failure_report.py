@@ -1,5 +1,6 @@
 """The report on a failed test shows the state of its brokers."""
 
+import logging
 import re
 
 import pytest
@@ -75,6 +76,46 @@ def test_report_says_that_a_killed_broker_does_not_run(pytester: pytest.Pytester
     result = run_inside(pytester)
     result.stdout.fnmatch_lines(["*kafka_broker_module: state*", "the broker does not run"])
     assert result.stdout.str().count("kafka_broker_module: state") == 1
+
+
+LOGGING_TEST = r"""
+import logging
+
+def test_it(kafka_broker, kafka_broker_module, kafka_topic, caplog):
+    del kafka_broker_module
+    logging.getLogger("pybroker").info("info of pybroker")
+    logging.getLogger("pybroker.test").warning("warning of pybroker")
+    kafka_broker.kill()
+    kafka_broker.restart()
+    assert [each.getMessage() for each in caplog.records if each.threadName == "MainThread"] == ["warning of pybroker"]
+    assert not [each for each in caplog.records if each.levelno < logging.WARNING]
+    with caplog.at_level(logging.DEBUG, "pybroker"):
+        logging.getLogger("pybroker").debug("debug of pybroker")
+    assert caplog.records[-1].getMessage() == "debug of pybroker"
+    assert False
+
+def test_other(kafka_broker_module):
+    kafka_broker_module.restart()
+    assert False
+
+def test_without_a_line_of_others(kafka_broker, request):
+    other = request.config.stash[__import__("pybroker.testkit.plugin", fromlist="x")._BROKERS]._open
+    other["kafka_broker_module"].restart()
+    assert False
+"""
+
+
+def test_report_shows_the_log_from_info_on_of_the_brokers_that_the_test_uses(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(LOGGING_TEST)
+    before = logging.getLogger("pybroker").level, logging.getLogger("pybroker").propagate
+    result = run_inside(pytester)
+    assert (logging.getLogger("pybroker").level, logging.getLogger("pybroker").propagate) == before
+    result.assert_outcomes(failed=3)
+    texts = re.findall(r"-+ kafka: log of the brokers -+\n(.*?)\n-", result.stdout.str() + "\n-", re.DOTALL)
+    starts = [len(re.findall("INFO loaded", text)) for text in texts]
+    assert starts == [3, 1, 1]  # those of other brokers are left out
+    for line in ("INFO info of pybroker", "WARNING warning of pybroker", "DEBUG debug of pybroker"):
+        assert line in texts[0]
 
 
 def test_report_has_a_bound(pytester: pytest.Pytester) -> None:

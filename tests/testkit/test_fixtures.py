@@ -75,6 +75,61 @@ def test_faults_of_the_broker_in_use_are_taken_back(pytester: pytest.Pytester) -
     run_inside(pytester).assert_outcomes(passed=2)
 
 
+def test_test_leaves_no_trouble_to_the_next_one_on_a_shared_broker(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        @pytest.fixture
+        def late(kafka_broker_module):
+            yield
+            kafka_broker_module.faults.hang("*")
+        def test_trouble(kafka_broker_module, kafka_topic, kafka_clock, late):
+            kafka_clock.freeze(kafka_clock.clock_ms())
+            kafka_broker_module.acts.disk.full()
+            kafka_broker_module.faults.hang("Produce")
+            kafka_broker_module.producer().send(kafka_topic, b"x")
+        def test_none_is_left(kafka_broker_module, kafka_topic):
+            assert kafka_broker_module.faults.all() == []
+            assert not kafka_broker_module.acts.disk.has_trouble
+            assert not kafka_broker_module.clock._moves.wall.is_frozen
+            assert len(kafka_broker_module.append(kafka_topic, b"x")) == 1
+    """)
+    run_inside(pytester).assert_outcomes(passed=2)
+
+
+def test_clients_whose_requests_hang_end_with_the_test(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import threading
+        import pytest
+        BEFORE = set(threading.enumerate())
+        def test_kafka_python(kafka_broker, kafka_topic):
+            kafka_broker.faults.hang("Produce")
+            kafka_broker.producer().send(kafka_topic, b"x")
+            kafka_broker.faults.all()[0].wait_fired()
+        def test_no_thread_is_left():
+            assert set(threading.enumerate()) <= BEFORE
+        def test_paused_cluster(kafka_cluster, kafka_topic):
+            producer = kafka_cluster.producer()
+            kafka_cluster.pause(1)
+            producer.send(kafka_topic, b"x")
+        def test_no_thread_of_a_cluster_is_left():
+            assert set(threading.enumerate()) <= BEFORE
+        @pytest.mark.asyncio
+        async def test_aiokafka(kafka_broker, kafka_topic, kafka_faults):
+            producer = kafka_broker.aio_producer()
+            await producer.start()
+            fault = kafka_faults.hang("Produce")
+            await producer.send(kafka_topic, b"x")
+            await kafka_broker.aio.wait_fired(fault)
+    """.replace("await kafka_broker.aio.wait_fired(fault)", "import asyncio; await asyncio.to_thread(fault.wait_fired)")
+    )
+    result = run_inside(pytester, "--durations=0", "-vv")
+    result.assert_outcomes(passed=5)
+    waits = [float(each) for each in re.findall(r"([0-9.]+)s teardown", result.stdout.str())]
+    assert waits
+    assert max(waits) < 4.5  # a client that is not released takes 5 s and more
+
+
 def test_marker_sets_topics_and_settings_and_the_nearest_counts(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nkafka_settings =\n    num.partitions=5\n    message.max.bytes = 2000\n")
     pytester.makepyfile("""
@@ -117,6 +172,26 @@ def test_wrong_argument_of_the_marker_is_an_error_at_collection(
 
 
 @pytest.mark.parametrize(
+    ("argument", "fixture", "level"),
+    [
+        *((each, "session", "test") for each in ("brokers=3", "settings={}", "as_version='2.8'", "topics={}")),
+        ("mode='process'", "session", "module"),
+        ("mode='process'", "module", "test"),
+    ],
+)
+def test_marker_without_an_effect_on_a_shared_broker_is_refused(
+    pytester: pytest.Pytester, argument: str, fixture: str, level: str
+) -> None:
+    marker = f"pytest.mark.kafka({argument})"
+    where = {"test": f"@{marker}", "module": f"pytestmark = {marker}"}[level]
+    pytester.makepyfile(f"import pytest\n{where}\ndef test_it(kafka_broker_{fixture}): ...\n")
+    result = run_inside(pytester, "--collect-only")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    why = "needs the fixture kafka_cluster" if "brokers" in argument else f"has no effect on kafka_broker_{fixture}"
+    assert f"{argument} {why}" in result.stderr.str()
+
+
+@pytest.mark.parametrize(
     ("arguments", "why"),
     [
         ("--kafka=nowhere", "--kafka=nowhere: must be pybroker, apache, or HOST:PORT of a running cluster"),
@@ -152,6 +227,9 @@ def test_same_tests_run_on_another_cluster_and_skip_what_looks_inside(pytester: 
                 kafka_broker.create_topic("orders")
         def test_inside(kafka_broker, kafka_topic):
             kafka_broker.append(kafka_topic, b"x")
+        @pytest.mark.parametrize("name", "acts kill settings start stop restart is_running reset".split())
+        def test_what_a_broker_of_the_test_has(kafka_broker, name):
+            getattr(kafka_broker, name)
         def test_clock(kafka_clock): ...
         def test_cluster(kafka_cluster): ...
         @pytest.mark.kafka(settings={"num.partitions": 2})
@@ -160,9 +238,9 @@ def test_same_tests_run_on_another_cluster_and_skip_what_looks_inside(pytester: 
     with Broker() as broker:
         broker.create_topic("of-the-cluster")
         result = run_inside(pytester, f"--kafka={broker.bootstrap_servers}", "-rs")
-        result.assert_outcomes(passed=2, skipped=4)
+        result.assert_outcomes(passed=2, skipped=12)
         text = result.stdout.str()
-        assert "append looks into a broker of this process, and --kafka names another cluster" in text
+        assert "append needs a broker that the test starts, and --kafka names another cluster" in text
         assert "the marker's settings need a broker that the test starts, and --kafka names a running cluster" in text
         assert broker.topics() == ["of-the-cluster"]
 
@@ -219,7 +297,7 @@ def test_process_of_its_own_is_killed_and_recovers(pytester: pytest.Pytester) ->
             kafka_broker.start()
             assert kafka_broker.pid != before
             assert next(kafka_broker.consumer("t")).value == b"x"
-            with pytest.raises(RuntimeError, match="records looks into a broker of this process: not with mode="):
+            with pytest.raises(RuntimeError, match="records needs a broker in this process: not with mode="):
                 kafka_broker.records("t")
     """)
     run_inside(pytester).assert_outcomes(passed=1)
@@ -241,7 +319,7 @@ def test_many_tests_with_a_broker_each_leave_nothing(pytester: pytest.Pytester, 
         def test_it(kafka_broker, number):
             assert kafka_broker.topics() == []
             kafka_broker.append("t", b"x")
-            assert [each.name for each in threading.enumerate()].count("pybroker") == 1
+            assert [each.name[:17] for each in threading.enumerate()].count("pybroker-of-kafka") == 1
     """)
     before = set(threading.enumerate())
     run_inside(pytester).assert_outcomes(passed=count)

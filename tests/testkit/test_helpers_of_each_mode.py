@@ -13,9 +13,9 @@ from pybroker.testkit.outside_kafka import OutsideKafka, ProcessBroker
 SKIPPED = pytest.skip.Exception
 REASONS: dict[str, tuple[Any, str]] = {
     "thread": ((LookupError, TimeoutError), "group 'g'"),
-    "process": (RuntimeError, "looks into a broker of this process: not with mode='process'"),
+    "process": (RuntimeError, "needs a broker in this process: not with mode='process'"),
     "cluster": (RuntimeError, "looks into one broker: use kafka_broker, or a client of the cluster"),
-    "outside": (SKIPPED, "looks into a broker of this process, and --kafka names another cluster"),
+    "outside": (SKIPPED, "needs a broker that the test starts, and --kafka names another cluster"),
 }
 FILE = "records.ndjson"
 
@@ -83,5 +83,5 @@ def test_faults_and_clock_need_threads(brokers: dict[str, Any]) -> None:
     for name in ("faults", "clock", "acts"):
         with pytest.raises(RuntimeError, match="not with mode='process'"):
             getattr(brokers["process"], name)
-        with pytest.raises(SKIPPED, match=f"{name} looks into a broker of this process, and --kafka names another"):
+        with pytest.raises(SKIPPED, match=f"{name} needs a broker that the test starts, and --kafka names another"):
             getattr(brokers["outside"], name)
