@@ -1,6 +1,5 @@
-"""The helpers of a broker on another thread, for coroutines on any asyncio loop."""
+"""The helpers of a broker on another thread, for coroutines of asyncio or trio."""
 
-import asyncio
 from collections.abc import Awaitable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -8,6 +7,7 @@ from typing import Any, TypeVar
 from ..broker.library.inspection.inspection import Inspection
 from ..broker.library.inspection.stored_record import StoredRecord
 from ..broker.library.loop_thread import LoopThread
+from .awaited_future import result_of
 
 __all__ = ["AioHelpers"]
 
@@ -54,4 +54,4 @@ class AioHelpers:
         return self._there(self._broker.wait_committed(group, topic, partition, offset, timeout=timeout))
 
     def _there(self, work: Coroutine[Any, Any, Result]) -> Awaitable[Result]:
-        return asyncio.wrap_future(self._thread.begin(work))
+        return result_of(self._thread.begin(work))

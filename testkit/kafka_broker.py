@@ -64,7 +64,7 @@ class KafkaBroker(BrokerOnThread, Clients):
 
     @property
     def aio(self) -> AioHelpers:
-        """The helpers as coroutines, for any asyncio loop."""
+        """The helpers as coroutines of asyncio or trio."""
         return AioHelpers(self._broker, self._thread)
 
     # -- for the report on a failed test

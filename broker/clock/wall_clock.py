@@ -7,15 +7,26 @@ from collections.abc import Callable
 __all__ = ["MovableWallClock", "duration_ms"]
 
 
+_MOST_OF_A_PART = 1e15
+
+
 def _system_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
 def duration_ms(*, days: float, hours: float, minutes: float, seconds: float, ms: float) -> int:
-    """The sum, in milliseconds. Raises ValueError when it is negative, or is no number."""
+    """The sum, in milliseconds. Raises ValueError when it is negative, or a part is no number or very large."""
+    given = {"days": days, "hours": hours, "minutes": minutes, "seconds": seconds, "ms": ms}
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"{name} is a number, not {value!r:.60}")
+        if not -_MOST_OF_A_PART <= value <= _MOST_OF_A_PART:
+            shown = f"{value:g}" if isinstance(value, float) else "a larger one"
+            raise ValueError(f"{name} is a number up to {_MOST_OF_A_PART:g}, not {shown}")
     total = ((days * 24 + hours) * 60 + minutes) * 60_000 + seconds * 1_000 + ms
-    if not 0 <= total < float("inf"):
-        raise ValueError(f"a clock moves ahead only, not by {total:g} ms")
+    if total < 0:
+        parts = " and ".join(f"{value:g} {name}" for name, value in given.items() if value)
+        raise ValueError(f"a clock moves ahead only, not by {parts}")
     return round(total)
 
 

@@ -77,6 +77,7 @@ class Fault(SetFault):
         self._removed(self)
 
     def wait_fired(self, count: int = 1, timeout_s: float | None = None) -> None:
+        self.check_wait(count, timeout_s)
         with self._changed:
             if not self._changed.wait_for(lambda: self.fired >= count or self.is_removed, timeout_s):
                 raise TimeoutError(f"{self} has fired {self.fired} times in {timeout_s} s, not {count}")

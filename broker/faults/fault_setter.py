@@ -16,6 +16,7 @@ __all__ = ["FaultSetter", "SetFault", "counts_of"]
 
 MAX_MS = 24 * 60 * 60 * 1000
 MAX_CUT_BYTES = 1024 * 1024
+_MOST_WAIT_S = 86_400 * 366
 
 
 class SetFault(AbstractContextManager["SetFault"], ABC):
@@ -43,8 +44,19 @@ class SetFault(AbstractContextManager["SetFault"], ABC):
 
     @abstractmethod
     def wait_fired(self, count: int = 1, timeout_s: float | None = None) -> None:
-        """Block until the fault has fired ``count`` times. Raises TimeoutError, also when it is removed before. Not for
-        the broker's own loop."""
+        """Block until the fault has fired ``count`` times. Raises TimeoutError, also when it is removed before, and
+        ValueError. Not for the broker's own loop."""
+
+    @staticmethod
+    def check_wait(count: int, timeout_s: float | None) -> None:
+        """Raises ValueError for a negative count or time, and for what is no number."""
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise ValueError(f"count is a whole number from 0, not {count!r:.60}")
+        is_number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
+        if timeout_s is not None and not (is_number and 0 <= timeout_s <= _MOST_WAIT_S):
+            raise ValueError(
+                f"timeout_s is a number of seconds from 0 to {_MOST_WAIT_S}, or None, not {timeout_s!r:.60}"
+            )
 
     def __enter__(self) -> Self:
         return self

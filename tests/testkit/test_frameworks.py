@@ -42,6 +42,11 @@ ANYIO = """
             group.start_soon(wait)
             await anyio.to_thread.run_sync(kafka_broker.append, kafka_topic, b"x")
         assert found[0].value == b"x"
+        await kafka_broker.aio.append(kafka_topic, b"y")
+        assert len(await kafka_broker.aio.wait_records(kafka_topic, 2)) == 2
+        with anyio.move_on_after(0.01) as scope:
+            await kafka_broker.aio.wait_records(kafka_topic, 3)
+        assert scope.cancelled_caught
 """
 UNITTEST = """
     import unittest

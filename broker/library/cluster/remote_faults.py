@@ -73,6 +73,7 @@ class RemoteFault(SetFault):
         self.gone(self)
 
     def wait_fired(self, count: int = 1, timeout_s: float | None = None) -> None:
+        self.check_wait(count, timeout_s)
         began_s = time.monotonic()
         while (fired := self.fired) < count:
             if self.is_removed:

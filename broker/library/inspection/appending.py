@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from itertools import groupby
 
 from ....base.topic_partition import TopicPartition
@@ -12,13 +13,15 @@ from ....protocol.records.record import BatchBuilder, Headers, Record
 from ....replication.partition.append_request import AppendRequest
 from ....replication.partition.append_result import AppendResult
 from ...apis.broker_parts import BrokerParts
+from .argument_checks import data_of
 from .stored_record import StoredRecord
 from .topic_logs import partitions_of
 from .waiting import wait_topic
 
-__all__ = ["append_records", "append_values", "as_bytes", "create_topic", "require_topic"]
+__all__ = ["append_records", "append_values", "create_topic", "placed_records", "records_of", "require_topic"]
 
 _ALL = -1
+_AUTO_CREATION = "auto.create.topics.enable"
 _LEADERS_LIMIT_S = 10.0
 _BATCH_BYTES = 512 << 10
 
@@ -34,17 +37,16 @@ async def create_topic(
 
 
 async def require_topic(parts: BrokerParts, topic: str, partitions: int | None = None) -> None:
-    """Create the topic if it is missing."""
+    """Create a missing topic, if the broker would do it for a producer. Raises LookupError and KafkaError."""
     if not parts.cache.has_topic(topic):
+        if not parts.config.boolean(_AUTO_CREATION):
+            near = get_close_matches(topic, parts.cache.topics, 1, 0.5)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise LookupError(f"there is no topic {topic!r}, and {_AUTO_CREATION} is false{hint}")
         try:
             await create_topic(parts, topic, partitions, {})
         except TopicExistsError:  # another task was quicker
             await wait_topic(parts, topic, _LEADERS_LIMIT_S)
-
-
-def as_bytes(value: bytes | str | None) -> bytes | None:
-    """Return a text in UTF-8."""
-    return value.encode() if isinstance(value, str) else value
 
 
 async def append_values(
@@ -57,21 +59,34 @@ async def append_values(
     key: bytes | str | None,
     headers: Headers,
 ) -> list[StoredRecord]:
-    """Append values to a topic, which is created if it is missing. Raises KafkaError and LookupError.
+    """Append values to a topic, see `require_topic`. Raises ValueError, KafkaError and LookupError.
 
     A record with a key goes to the partition that Kafka's Java client chooses; others go to the partitions in turn.
     """
+    records = records_of(values, now_ms, key=key, headers=headers)
     await require_topic(parts, topic)
-    count = parts.cache.partition_count(topic) or 1
-    raw_key = as_bytes(key)
-    records = []
-    for number, value in enumerate(values):
+    placed = placed_records(records, partition, parts.cache.partition_count(topic) or 1)
+    return await append_records(parts, topic, placed, now_ms)
+
+
+def records_of(
+    values: Sequence[bytes | str | None], now_ms: int, *, key: bytes | str | None, headers: Headers
+) -> list[Record]:
+    """Return records with these values. Raises ValueError for a value or key that is no bytes, text or None."""
+    raw_key = data_of(key, "key")
+    return [Record(0, now_ms, raw_key, data_of(value, "a value"), headers) for value in values]
+
+
+def placed_records(records: Sequence[Record], partition: int | None, count: int) -> list[tuple[int, Record]]:
+    """Return the records with their partitions: those with a key by Kafka's hash, others in turn."""
+    found = []
+    for number, record in enumerate(records):
         if partition is not None:
             index = partition
         else:
-            index = number % count if raw_key is None else partition_of_key(raw_key, count)
-        records.append((index, Record(0, now_ms, raw_key, as_bytes(value), headers)))
-    return await append_records(parts, topic, records, now_ms)
+            index = number % count if record.key is None else partition_of_key(record.key, count)
+        found.append((index, record))
+    return found
 
 
 async def append_records(

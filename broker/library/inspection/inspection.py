@@ -10,6 +10,7 @@ from ....config.config import Config
 from ...apis.broker_parts import BrokerParts
 from ...clock.clocks import TestClock
 from ...faults.faults import Faults
+from .argument_checks import check_count, check_partition, check_seconds, check_text, headers_of, shown
 from .data_copies import DataCopies, Snapshot, empty
 from .overview import group_lines, lag_of_group, topic_lines
 from .request_ring import RequestRing
@@ -76,6 +77,8 @@ class Inspection:
         """
         from .topic_logs import read_topic
 
+        check_text(topic, "topic")
+        check_partition(partition)
         return read_topic(self._parts, topic, partition, committed_only=committed_only)
 
     def append(
@@ -87,24 +90,31 @@ class Inspection:
         headers: Iterable[tuple[str, bytes | None]] = (),
         timestamp_ms: int | None = None,
     ) -> Coroutine[Any, Any, list[StoredRecord]]:
-        """Append records to a topic, which is created if it is missing; return them with their offsets.
+        """Append records to a topic; return them with their offsets. A missing topic is created if the broker would
+        create it for a producer (``auto.create.topics.enable``).
 
         A text is stored in UTF-8, None is a tombstone. Records with a key go to the partition that Kafka's Java client
-        chooses, others to the partitions in turn. Raises KafkaError, and LookupError for a missing partition.
+        chooses, others to the partitions in turn. Raises KafkaError, and LookupError for a missing topic or partition.
         """
         from .appending import append_values
 
+        check_text(topic, "topic")
+        check_partition(partition)
+        if timestamp_ms is not None:
+            check_count(timestamp_ms, "timestamp_ms")
         now_ms = self.clock.clock_ms() if timestamp_ms is None else timestamp_ms
-        return append_values(self._parts, topic, values, partition, now_ms, key=key, headers=tuple(headers))
+        return append_values(self._parts, topic, values, partition, now_ms, key=key, headers=headers_of(headers))
 
     def load(self, file: str | Path, topic: str | None = None) -> Coroutine[Any, Any, int]:
         """Append the records of a file as ``pybroker consume -o jsonl`` and ``dump`` write it; return their number.
 
-        Each record goes to its own topic and partition, or to ``topic``. Raises ValueError for a line that is no
-        record.
+        Each record goes to its own topic and partition, or to ``topic``. A missing topic is created as by `append`.
+        Raises ValueError for a line that is no record, or has a key of another name.
         """
         from .record_files import load_file
 
+        if topic is not None:
+            check_text(topic, "topic")
         return load_file(self._parts, Path(file), topic, self.clock.clock_ms())
 
     def dump(self, file: str | Path, *topics: str, committed_only: bool = True) -> Coroutine[Any, Any, int]:
@@ -120,14 +130,25 @@ class Inspection:
         self, topic: str, count: int, *, timeout: float = 10.0, committed_only: bool = True
     ) -> Coroutine[Any, Any, list[StoredRecord]]:
         """Return the topic's records as soon as there are ``count`` or more. ``timeout``: seconds."""
+        check_text(topic, "topic")
+        check_count(count, "count")
+        check_seconds(timeout, "timeout")
         return wait_records(self._parts, topic, count, committed_only=committed_only, limit_s=timeout)
 
     def wait_assigned(self, group: str, members: int = 1, *, timeout: float = 10.0) -> Awaited:
         """Wait until the group has so many members or more, and the assignment of its leader is stored."""
+        check_text(group, "group")
+        check_count(members, "members")
+        check_seconds(timeout, "timeout")
         return wait_assigned(self._parts, group, members, timeout)
 
     def wait_committed(self, group: str, topic: str, partition: int, offset: int, *, timeout: float = 10.0) -> Awaited:
         """Wait until the group has committed this offset of a partition, or a later one."""
+        check_text(group, "group")
+        check_text(topic, "topic")
+        check_count(partition, "partition")
+        check_count(offset, "offset")
+        check_seconds(timeout, "timeout")
         return wait_committed(self._parts, group, TopicPartition(topic, partition), offset, timeout)
 
     def lag(self, group: str, topic: str | None = None) -> int:
@@ -135,6 +156,7 @@ class Inspection:
 
         Raises LookupError when the group has committed nothing.
         """
+        check_text(group, "group")
         return lag_of_group(self._parts, group, topic)
 
     # -- the data as a whole
@@ -152,6 +174,8 @@ class Inspection:
 
     async def restore(self, snapshot: Snapshot) -> None:
         """Stop the broker, put the data of a snapshot in place of its own, and start it again on the same port."""
+        if not isinstance(snapshot, Snapshot):
+            raise ValueError(f"restore needs what snapshot() returned, not {shown(snapshot)}")
         directories = self._own_data()
         if self._copies is None:
             raise ValueError(f"{snapshot!r} is not a copy of this broker")
