@@ -8,6 +8,7 @@ from ..broker.library.inspection.inspection import Inspection
 from ..broker.library.inspection.stored_record import StoredRecord
 from ..broker.library.loop_thread import LoopThread
 from .awaited_future import result_of
+from .cluster_inspection import ClusterInspection
 
 __all__ = ["AioHelpers"]
 
@@ -17,7 +18,7 @@ Result = TypeVar("Result")
 class AioHelpers:
     """As the methods of the broker, but awaited. The loop of the caller goes on meanwhile."""
 
-    def __init__(self, broker: Inspection, thread: LoopThread) -> None:
+    def __init__(self, broker: Inspection | ClusterInspection, thread: LoopThread) -> None:
         self._broker = broker
         self._thread = thread
 

@@ -9,7 +9,7 @@ import itertools
 import logging
 import re
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future
 from pathlib import Path
 from typing import Any, TypeVar
@@ -68,6 +68,7 @@ class ThreadBroker(Member):
     ) -> None:
         """``faults`` and ``clock``: those of the cluster. ``is_durable``: whether the data outlives this program."""
         super().__init__(f"broker {broker_id}", directory)
+        self.broker_id = broker_id
         self.settings = dict(settings)
         self._open_store = open_store
         self._is_durable = is_durable
@@ -114,6 +115,17 @@ class ThreadBroker(Member):
         if self._pause is not None:
             raise RuntimeError(f"{self.name} is paused")
         return self._thread.begin(self._answer(question)).result(limit_s)
+
+    def begin_work(self, work: Callable[[BrokerParts], Coroutine[Any, Any, Answer]]) -> Future[Answer]:
+        """Begin ``work`` on the broker's loop. The future gets RuntimeError if the broker does not run."""
+        thread = self._thread
+        if thread is None:
+            raise RuntimeError(f"{self.name} does not run")
+
+        async def answer() -> Answer:
+            return await work(await self._answer(lambda parts: parts))
+
+        return thread.begin(answer())
 
     async def _answer(self, question: Callable[[BrokerParts], Answer]) -> Answer:
         if self._server is None or not self._server.is_running:

@@ -18,7 +18,15 @@ from .stored_record import StoredRecord
 from .topic_logs import partitions_of
 from .waiting import wait_topic
 
-__all__ = ["append_records", "append_values", "create_topic", "placed_records", "records_of", "require_topic"]
+__all__ = [
+    "append_records",
+    "append_values",
+    "check_creation",
+    "create_topic",
+    "placed_records",
+    "records_of",
+    "require_topic",
+]
 
 _ALL = -1
 _AUTO_CREATION = "auto.create.topics.enable"
@@ -36,13 +44,18 @@ async def create_topic(
     await wait_topic(parts, topic, _LEADERS_LIMIT_S)
 
 
+def check_creation(parts: BrokerParts, topic: str) -> None:
+    """Raises LookupError when the broker would not create a missing topic for a producer."""
+    if not parts.config.boolean(_AUTO_CREATION):
+        near = get_close_matches(topic, parts.cache.topics, 1, 0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise LookupError(f"there is no topic {topic!r}, and {_AUTO_CREATION} is false{hint}")
+
+
 async def require_topic(parts: BrokerParts, topic: str, partitions: int | None = None) -> None:
     """Create a missing topic, if the broker would do it for a producer. Raises LookupError and KafkaError."""
     if not parts.cache.has_topic(topic):
-        if not parts.config.boolean(_AUTO_CREATION):
-            near = get_close_matches(topic, parts.cache.topics, 1, 0.5)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise LookupError(f"there is no topic {topic!r}, and {_AUTO_CREATION} is false{hint}")
+        check_creation(parts, topic)
         try:
             await create_topic(parts, topic, partitions, {})
         except TopicExistsError:  # another task was quicker

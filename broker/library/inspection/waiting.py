@@ -18,7 +18,7 @@ from .overview import events_text
 from .stored_record import StoredRecord
 from .topic_logs import ends_text, has_leaders, partitions_of, read_topic, readable_end
 
-__all__ = ["wait_assigned", "wait_committed", "wait_records", "wait_topic"]
+__all__ = ["wait_assigned", "wait_committed", "wait_loaded", "wait_records", "wait_topic"]
 
 _MOST_NAMED = 10
 
@@ -95,7 +95,7 @@ async def _wait_group(
                     await parts.waiters.wait(partial(parts.partitions.is_leader, at), int(limit_s * 1000))
                     if registry.partition_for(group_id) != at.partition:
                         continue  # the topic was created meanwhile, with another number of partitions
-                    await _wait_loaded(parts, at.partition)
+                    await wait_loaded(parts, at.partition)
                     watch.watch(parts.partitions.require(at))
                     group = registry.get(group_id)
                     if group is not None and condition(group):
@@ -105,7 +105,7 @@ async def _wait_group(
         raise TimeoutError(f"{what}: {_group_text(parts, group_id)}") from None
 
 
-async def _wait_loaded(parts: BrokerParts, partition: int) -> None:
+async def wait_loaded(parts: BrokerParts, partition: int) -> None:
     """Wait until the groups of this partition of ``__consumer_offsets`` are loaded, if they are being loaded."""
     loaded = asyncio.Event()
     if parts.coordinators.groups.registry.ownership.do_after_loading(partition, loaded.set):

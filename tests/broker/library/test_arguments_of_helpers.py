@@ -11,12 +11,12 @@ from pybroker.broker.clock.wall_clock import duration_ms
 from pybroker.broker.faults.faults import Faults
 from pybroker.broker.library.broker import BlockingBroker
 
-NO_NUMBERS = ("1", None, 1.5, True, -1, 10**5000, [])
-NO_SECONDS = ("1", None, True, -1, float("nan"), float("inf"), 10**5000)
-NO_TEXTS = (None, 5, b"t", "\ud800", [])
-NO_DATA = (5, 1.5, [], {}, "\ud800", object())
-NO_DURATIONS = ("1", None, True, float("nan"), float("inf"), -1, 10**5000)
-NO_HEADERS = (5, "ab", [5], [("a",)], [(b"a", b"b")], [("a", 5)], [("\ud800", b"")])
+NO_NUMBERS: tuple[Any, ...] = ("1", None, 1.5, True, -1, 10**5000, [])
+NO_SECONDS: tuple[Any, ...] = ("1", None, True, -1, float("nan"), float("inf"), 10**5000)
+NO_TEXTS: tuple[Any, ...] = (None, 5, b"t", "\ud800", [])
+NO_DATA: tuple[Any, ...] = (5, 1.5, [], {}, "\ud800", object())
+NO_DURATIONS: tuple[Any, ...] = ("1", None, True, float("nan"), float("inf"), -1, 10**5000)
+NO_HEADERS: tuple[Any, ...] = (5, "ab", [5], [("a",)], [(b"a", b"b")], [("a", 5)], [("\ud800", b"")])
 
 CALLS: dict[str, tuple[tuple[Any, ...], Callable[[BlockingBroker, Any], object]]] = {
     "append value": (NO_DATA, lambda broker, bad: broker.append("t", bad)),
@@ -66,7 +66,7 @@ def test_wrong_argument_is_refused_with_one_plain_line(broker: BlockingBroker, c
 
 def test_wrong_duration_is_named_with_its_unit() -> None:
     for value in NO_DURATIONS:
-        given: dict[str, Any] = {"days": 0, "hours": 0, "minutes": 0, "seconds": 0, "ms": 0, "hours": value}  # noqa: F601
+        given: dict[str, Any] = {"days": 0, "hours": value, "minutes": 0, "seconds": 0, "ms": 0}
         assert "hours" in refusal(lambda given=given: duration_ms(**given))  # type: ignore[misc]
     text = refusal(lambda: duration_ms(days=-1, hours=3, minutes=0, seconds=0, ms=0))
     assert text == "a clock moves ahead only, not by -1 days and 3 hours"
@@ -89,9 +89,12 @@ def test_mistyped_topic_is_not_created_where_producers_create_none(
 ) -> None:
     file = tmp_path / "x.jsonl"
     file.write_text('{"topic": "order", "value": "x"}\n')
-    act = {"append": lambda: broker.append("order", b"x"), "load": lambda: broker.load(file)}[name]
+    acts: dict[str, Callable[[], object]] = {
+        "append": lambda: broker.append("order", b"x"),
+        "load": lambda: broker.load(file),
+    }
     with pytest.raises(LookupError) as raised:
-        act()
+        acts[name]()
     why = "there is no topic 'order', and auto.create.topics.enable is false; did you mean 'orders'?"
     assert raised.value.args == (why,)
     assert broker.topics() == ["orders"]
