@@ -39,10 +39,6 @@ class MovableWallClock:
         self._frozen_ms: int | None = None
         self._moving = threading.Lock()
 
-    @property
-    def is_frozen(self) -> bool:
-        return self._frozen_ms is not None
-
     def now_ms(self) -> int:
         frozen_ms = self._frozen_ms
         return self._system_ms() + self._moved_ms if frozen_ms is None else frozen_ms
