@@ -1,12 +1,14 @@
 """Moves a clock as a JSON document says: the body of ``POST /v1/test/clock``."""
 
+import json
 from collections.abc import Mapping
 
 from .clocks import TestClock
+from .moves import MOST_TIMERS_MS
+from .wall_clock import MOST_AHEAD_MS
 
 __all__ = ["move_clock"]
 
-_MOST_MS = 100 * 366 * 86_400_000
 _KEYS = ("advance_ms", "advance_timers_ms", "freeze")
 
 
@@ -38,7 +40,7 @@ async def _advance_timers(clock: TestClock, document: Mapping[str, object]) -> N
         raise ValueError("silent: a list of texts is wanted")
     if not isinstance(keep_alive, bool):
         raise ValueError("keep_alive: true or false is wanted")
-    moved_ms = _milliseconds(document, "advance_timers_ms")
+    moved_ms = _milliseconds(document, "advance_timers_ms", MOST_TIMERS_MS)
     await clock.advance_timers(ms=moved_ms, silent=silent, keep_alive=keep_alive)
 
 
@@ -49,12 +51,12 @@ async def _freeze(clock: TestClock, document: Mapping[str, object]) -> None:
         case False:
             clock.unfreeze()
         case _:
-            at_ms = _milliseconds(document, "freeze", clock.clock_ms() + _MOST_MS)
+            at_ms = _milliseconds(document, "freeze", clock.clock_ms() + MOST_AHEAD_MS)
             await clock.freeze(at_ms)
 
 
-def _milliseconds(document: Mapping[str, object], key: str, most: int = _MOST_MS) -> int:
+def _milliseconds(document: Mapping[str, object], key: str, most: int = MOST_AHEAD_MS) -> int:
     value = document[key]
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-        raise ValueError(f"{key}: a whole number from 0 to {most} is wanted, not {value!r:.40}")
+        raise ValueError(f"{key}: a whole number from 0 to {most} is wanted, not {json.dumps(value):.40}")
     return value

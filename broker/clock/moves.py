@@ -13,7 +13,10 @@ from typing import Any, NamedTuple, Protocol
 from .movable_timers import MovableTimers
 from .wall_clock import MovableWallClock
 
-__all__ = ["ClockMoves", "ClockedParts", "TimerMove"]
+__all__ = ["MOST_TIMERS_MS", "ClockMoves", "ClockedParts", "TimerMove"]
+
+MOST_TIMERS_MS = 86_400_000
+"""The longest move of the timers, which fire one after the other. No wait for a client is longer by default."""
 
 _TURNS = 3
 """Iterations of the loop in which it notices what other threads and processes did just before a move."""
@@ -141,9 +144,11 @@ class ClockMoves:
         return self._on_each_loop(_ClockedLoop.do_due_work)
 
     def advance_timers(self, ms: int, silent: Collection[str], *, keep_alive: bool) -> list[Future[None]]:
-        """Move the wall clock, and begin to move the timers."""
+        """Move the wall clock, and begin to move the timers. Raises ValueError for more than a day."""
         if isinstance(silent, str):
             raise TypeError(f"silent={silent!r} is one text; a tuple of ids is wanted")
+        if ms > MOST_TIMERS_MS:
+            raise ValueError(f"timers move by one day at most, not by {ms} ms; advance moves the wall clock further")
         names = frozenset(silent)
         self.wall.advance(ms)
         return self._on_each_loop(lambda clocked: clocked.move_timers(ms / 1000, names, keep_alive=keep_alive))

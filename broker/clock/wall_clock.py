@@ -4,7 +4,10 @@ import threading
 import time
 from collections.abc import Callable
 
-__all__ = ["MovableWallClock", "duration_ms"]
+__all__ = ["MOST_AHEAD_MS", "MovableWallClock", "duration_ms"]
+
+MOST_AHEAD_MS = 100 * 366 * 86_400_000
+"""How far moves may bring the clock ahead of the system's clock: about 100 years."""
 
 
 _MOST_OF_A_PART = 1e15
@@ -44,20 +47,31 @@ class MovableWallClock:
         return self._system_ms() + self._moved_ms if frozen_ms is None else frozen_ms
 
     def advance(self, ms: int) -> None:
-        """Move ahead; a clock that stands still does, too."""
+        """Move ahead; a clock that stands still does, too. Raises ValueError for a time that is too far ahead."""
         with self._moving:
+            self._check(self.now_ms() + ms)
             if self._frozen_ms is None:
                 self._moved_ms += ms
             else:
                 self._frozen_ms += ms
 
     def freeze(self, at_ms: int | None) -> None:
-        """Stand still from now on: at ``at_ms``, or now. Raises ValueError when ``at_ms`` is in the past."""
+        """Stand still from now on: at ``at_ms``, or now. Raises ValueError when ``at_ms`` is in the past, or
+        too far ahead."""
         with self._moving:
             now_ms = self.now_ms()
             if at_ms is not None and at_ms < now_ms:
                 raise ValueError(f"a clock moves ahead only: it is {now_ms} ms, so it cannot stand still at {at_ms} ms")
+            if at_ms is not None:
+                self._check(at_ms)
             self._frozen_ms = now_ms if at_ms is None else at_ms
+
+    def _check(self, goal_ms: int) -> None:
+        last_ms = self._system_ms() + MOST_AHEAD_MS
+        if goal_ms > last_ms:
+            raise ValueError(
+                f"the clock cannot be moved to {goal_ms} ms: more than 100 years ahead of the system's clock"
+            )
 
     def unfreeze(self) -> None:
         """Go on from the time at which the clock stands."""

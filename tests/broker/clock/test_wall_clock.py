@@ -1,9 +1,11 @@
 """The wall clock that tests move ahead and stop."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.broker.clock.wall_clock import MovableWallClock, duration_ms
+from pybroker.broker.clock.wall_clock import MOST_AHEAD_MS, MovableWallClock, duration_ms
 
 STEPS = st.lists(
     st.tuples(st.sampled_from(["pass", "advance", "freeze", "freeze at", "unfreeze"]), st.integers(0, 10**10)),
@@ -42,6 +44,19 @@ def test_clock_cannot_be_frozen_in_the_past() -> None:
     with pytest.raises(ValueError, match="it is 5000 ms, so it cannot stand still at 4999 ms"):
         clock.freeze(4_999)
     assert clock.now_ms() == 5_000
+
+
+def test_moves_that_add_up_to_more_than_a_century_are_refused_and_move_nothing() -> None:
+    clock = MovableWallClock(lambda: 5_000)
+    clock.advance(MOST_AHEAD_MS)
+    moves: list[Callable[[], None]] = [lambda: clock.advance(1), lambda: clock.freeze(5_001 + MOST_AHEAD_MS)]
+    for move in moves:
+        with pytest.raises(ValueError, match="more than 100 years ahead of the system's clock"):
+            move()
+        assert clock.now_ms() == 5_000 + MOST_AHEAD_MS
+    clock.freeze(None)
+    with pytest.raises(ValueError, match="more than 100 years ahead"):
+        clock.advance(1)
 
 
 def test_duration_adds_all_units() -> None:

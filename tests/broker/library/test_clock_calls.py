@@ -39,6 +39,13 @@ def test_clock_does_not_go_back(broker: BlockingBroker, days: float) -> None:
     assert before_ms <= broker.clock.clock_ms() < before_ms + DAY_MS
 
 
+def test_timers_move_by_a_day_at_most(broker: BlockingBroker) -> None:
+    before_ms = broker.clock.clock_ms()
+    with pytest.raises(ValueError, match="timers move by one day at most, not by 86400001 ms"):
+        broker.clock.advance_timers(ms=DAY_MS + 1)
+    assert broker.clock.clock_ms() < before_ms + DAY_MS
+
+
 def test_text_is_refused_in_place_of_a_tuple_of_silent_members(broker: BlockingBroker) -> None:
     with pytest.raises(TypeError, match="a tuple of ids is wanted"):
         broker.clock.advance_timers(46, silent="client")
