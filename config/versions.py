@@ -55,14 +55,28 @@ class MetadataVersionCheck:
         return f"[{', '.join(METADATA_VERSIONS)}]"
 
 
+def release_to_answer_as(text: str) -> str:
+    """The release in ``RELEASES_TO_ANSWER_AS`` that a version belongs to: ``2.8.1`` belongs to ``2.8``.
+
+    Raises:
+        BadValueError: there is no such release.
+    """
+    parts = text.split(".")
+    is_version = len(parts) <= (4 if text.startswith("0.") else 3) and all(map(str.isdecimal, parts)) and text.isascii()
+    for release in RELEASES_TO_ANSWER_AS:
+        if is_version and parts[: release.count(".") + 1] == release.split("."):
+            return release
+    raise BadValueError(f"must be one of {', '.join(RELEASES_TO_ANSWER_AS)}")
+
+
 class ReleaseCheck:
-    """Null, or a release of Kafka that pybroker can answer as."""
+    """Null, or a release of Kafka that pybroker can answer as; a patch of it stands for the release."""
 
     __slots__ = ()
 
     def __call__(self, value: Value | None) -> None:
-        if value is not None and value not in RELEASES_TO_ANSWER_AS:
-            raise BadValueError(f"must be one of {', '.join(RELEASES_TO_ANSWER_AS)}")
+        if value is not None:
+            release_to_answer_as(str(value))
 
     def __str__(self) -> str:
         return f"[{', '.join(RELEASES_TO_ANSWER_AS)}]"

@@ -113,7 +113,9 @@ def _parser(commands: Mapping[str, str]) -> CommandParser:
         help=f"{', '.join(LOG_FORMATS)}; default: PYBROKER_LOG_FORMAT, else text",
     )
     parser.add_argument(
-        "--test-kit", action="store_true", help="for tests only: let HTTP clients set faults under /v1/test"
+        "--test-kit",
+        action="store_true",
+        help="for tests only: let HTTP clients set faults, act on the broker and move its clock",
     )
     parser.add_argument("--version", action=_Version, help="print the version, then exit")
     parser.add_argument("unexpected", nargs="*", help=argparse.SUPPRESS)

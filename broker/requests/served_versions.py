@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...config.config import Config
+from ...config.versions import release_to_answer_as
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec.schema import VersionRange
 from ...protocol.errors import ErrorCode
@@ -56,7 +57,9 @@ OWN_VERSIONS = ServedVersions(
 
 def served_versions(config: Config) -> ServedVersions:
     """The versions of a broker with these settings."""
-    return versions_as(config.optional_string("pybroker.as.version"), accepts_all=not config.uses_embedded_store)
+    given = config.optional_string("pybroker.as.version")
+    release = None if given is None else release_to_answer_as(given)
+    return versions_as(release, accepts_all=not config.uses_embedded_store)
 
 
 def versions_as(name: str | None, *, accepts_all: bool = False) -> ServedVersions:
