@@ -94,6 +94,9 @@ def kit_paths(failure: dict[str, Any]) -> dict[str, Any]:
         },
         "/v1/test/faults/{id}": {"get": waiting, "delete": operation("Remove a fault", _SET_FAULT, path="id")},
         "/v1/test/acts/{name}": {"post": operation("Carry out an act", _ANYTHING, body=_ANYTHING, path="name")},
+        "/v1/test/steps/{name}": {
+            "post": operation("A step of an act, for the cluster of the broker", _ANYTHING, body=_ANYTHING, path="name")
+        },
         "/v1/test/clock": {"post": operation("Move the clock", _ANYTHING, body=_ANYTHING)},
         "/v1/test/reset": {"post": operation("Remove all faults, and end the trouble of the disk", _ANYTHING)},
     }
@@ -111,7 +114,7 @@ def cluster_document(acts: Mapping[str, ActShape]) -> dict[str, Any]:
     """The OpenAPI document of the test kit of a cluster."""
     failure = {"type": "object", "properties": {"error": _TEXT}, "required": ["error"]}
     paths = kit_paths(failure)
-    for only_of_brokers in ("/v1/test/acts/{name}", "/v1/test/clock"):
+    for only_of_brokers in ("/v1/test/acts/{name}", "/v1/test/steps/{name}", "/v1/test/clock"):
         del paths[only_of_brokers]
     fault = paths["/v1/test/faults"]["post"]["requestBody"]["content"]["application/json"]
     broker = {"type": "integer", "description": "the only broker with the fault"}

@@ -14,6 +14,9 @@ class Fail:
 
     code: ErrorCode
 
+    def __str__(self) -> str:
+        return f"error {self.code.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class Delay:
@@ -22,10 +25,16 @@ class Delay:
     ms: int
     jitter_ms: int = 0
 
+    def __str__(self) -> str:
+        return f"delay of {self.ms} ms" + (f" and at random up to {self.jitter_ms} ms" if self.jitter_ms else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Hang:
     """The request starts when the fault is removed, and with it all requests behind it on the connection."""
+
+    def __str__(self) -> str:
+        return "hang"
 
 
 class Way(Enum):
@@ -48,10 +57,16 @@ class Break:
     way: Way
     after_bytes: int = 0
 
+    def __str__(self) -> str:
+        return f"{self.way.value} {self.after_bytes} bytes" if self.way is Way.WITHIN else self.way.value
+
 
 @dataclass(frozen=True, slots=True)
 class Corrupt:
     """One bit of the first batch of a partition is turned in the response, so that its checksum is wrong."""
+
+    def __str__(self) -> str:
+        return "corrupt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +75,16 @@ class Throttle:
 
     ms: int
 
+    def __str__(self) -> str:
+        return f"throttle of {self.ms} ms"
+
 
 @dataclass(frozen=True, slots=True)
 class RefuseConnections:
     """New connections are closed at once."""
+
+    def __str__(self) -> str:
+        return "refuse_connections"
 
 
 Effect = Fail | Delay | Hang | Break | Corrupt | Throttle | RefuseConnections

@@ -5,10 +5,9 @@ import threading
 from collections.abc import Callable
 
 from ...base.futures import set_done
-from ...protocol.apis import API_SPECS
 from .effects import Effect
 from .fault_setter import SetFault
-from .target import EVERY_API, Target
+from .target import Target
 
 __all__ = ["Fault"]
 
@@ -107,7 +106,3 @@ class Fault(SetFault):
             else:
                 future.get_loop().call_soon_threadsafe(set_done, future)
         self._waiting = left
-
-    def __repr__(self) -> str:
-        api = EVERY_API if self.target.api is None else API_SPECS[self.target.api].name
-        return f"<fault {self.id} of {api}: {self.effect}, fired {self.fired} times>"

@@ -10,7 +10,8 @@ from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.errors import ErrorCode, error_for
 from ..requests.failures import failure_response
 from .effects import Break, Corrupt, Delay, Effect, Fail, Hang, RefuseConnections, Throttle, Way
-from .target import EVERY_API, Target, Where, unknown, whole_number
+from .target import EVERY_API, Target, Where
+from .words import WordError, unknown, unknown_word, whole_number
 
 __all__ = ["FaultSetter", "SetFault", "counts_of"]
 
@@ -58,6 +59,13 @@ class SetFault(AbstractContextManager["SetFault"], ABC):
                 f"timeout_s is a number of seconds from 0 to {_MOST_WAIT_S}, or None, not {timeout_s!r:.60}"
             )
 
+    def __str__(self) -> str:
+        api = "" if isinstance(self.effect, RefuseConnections) else f" on {self.target.api_name}"
+        return f"fault {self.id} ({self.effect}{api})"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
     def __enter__(self) -> Self:
         return self
 
@@ -90,7 +98,7 @@ class FaultSetter(ABC, Generic[FaultT]):
     def delay(self, api: str, ms: int, jitter_ms: int = 0, **where: Unpack[Where]) -> FaultT:
         """Matching requests start after ``ms``, and at random up to ``jitter_ms`` later, or when the fault is removed.
         Later requests of the connection wait behind them."""
-        effect = Delay(_up_to(ms, "ms", MAX_MS), _up_to(jitter_ms, "jitter_ms", MAX_MS))
+        effect = Delay(whole_number(ms, "ms", 0, MAX_MS), whole_number(jitter_ms, "jitter_ms", 0, MAX_MS))
         return self._set(Target.of(api, where), effect, where)
 
     def hang(self, api: str, **where: Unpack[Where]) -> FaultT:
@@ -112,7 +120,7 @@ class FaultSetter(ABC, Generic[FaultT]):
     def cut_after(self, api: str, size_bytes: int, **where: Unpack[Where]) -> FaultT:
         """Matching requests are carried out; of the response, with the four bytes of its size, so many bytes are sent,
         then the connection is closed."""
-        effect = Break(Way.WITHIN, _up_to(size_bytes, "size_bytes", MAX_CUT_BYTES))
+        effect = Break(Way.WITHIN, whole_number(size_bytes, "size_bytes", 0, MAX_CUT_BYTES))
         return self._set(Target.of(api, where), effect, where)
 
     def corrupt(self, **where: Unpack[Where]) -> FaultT:
@@ -126,7 +134,7 @@ class FaultSetter(ABC, Generic[FaultT]):
             raise ValueError("throttle needs one API")
         if not any(field.name == "throttle_time_ms" for field in API_SPECS[target.api].response_type().SCHEMA.fields):
             raise ValueError(f"{API_SPECS[target.api].name} responses have no throttle time")
-        return self._set(target, Throttle(_up_to(ms, "ms", MAX_MS)), where)
+        return self._set(target, Throttle(whole_number(ms, "ms", 0, MAX_MS)), where)
 
     def refuse_connections(self, *, times: int | None = None, after: int = 0) -> FaultT:
         """New connections are closed at once. Open ones go on."""
@@ -149,17 +157,19 @@ class FaultSetter(ABC, Generic[FaultT]):
 
 def counts_of(where: Where) -> tuple[int | None, int]:
     """``times`` and ``after``. Raises ValueError for such that are no counts, and for words that do not exist."""
-    unknown_words = set(where) - set(Where.__annotations__)
-    if unknown_words:
-        raise ValueError(
-            f"there is no {', '.join(sorted(unknown_words))}; there are {', '.join(Where.__annotations__)}"
-        )
-    return whole_number(where.get("times"), "times", 1), whole_number(where.get("after", 0), "after", 0) or 0
+    for word in where:
+        if word not in Where.__annotations__:
+            raise ValueError(unknown_word("word", word, Where.__annotations__))
+    times, after = where.get("times"), where.get("after")
+    return (
+        None if times is None else whole_number(times, "times", 1),
+        0 if after is None else whole_number(after, "after", 0),
+    )
 
 
 def _code_named(name: str) -> ErrorCode:
     if not isinstance(name, str):
-        raise ValueError(f"an error code is a name such as 'NOT_COORDINATOR', not {name!r}")
+        raise WordError("code", "a name such as NOT_COORDINATOR", name)
     try:
         code = ErrorCode[name.upper()]
     except KeyError:
@@ -179,10 +189,3 @@ def _check_can_hold(target: Target, code: ErrorCode) -> None:
         failure_response(target.api, spec.max_version, spec.request_type()(), error_for(code))
     except NotImplementedError:
         raise ValueError(f"{spec.name} responses have no place for an error code") from None
-
-
-def _up_to(value: int, name: str, most: int) -> int:
-    number = whole_number(value, name, 0)
-    if number is None or number > most:
-        raise ValueError(f"{name} is a whole number from 0 to {most}, not {value!r}")
-    return number

@@ -1,14 +1,15 @@
 """Which requests a fault is for: an API, a client, and the names in the request."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, TypedDict
 
 from ...protocol.apis import API_SPECS, ApiKey, ApiSpec, Listener
 from .request_items import names_in
+from .words import WordError, text_word, unknown, whole_number
 
-__all__ = ["EVERY_API", "Target", "Where", "api_named", "unknown", "whole_number"]
+__all__ = ["EVERY_API", "Target", "Where", "api_named"]
 
 EVERY_API = "*"
 
@@ -40,6 +41,11 @@ class Target:
     group: str | None = None
     transactional_id: str | None = None
 
+    @property
+    def api_name(self) -> str:
+        """Kafka's name of the API, or ``"*"``."""
+        return EVERY_API if self.api is None else API_SPECS[self.api].name
+
     def may_match(self, api: int, client_id: str | None) -> bool:
         """Whether the API and the client are those of the fault; the names in the request are not known yet."""
         if self.api is not None and self.api != api:
@@ -54,7 +60,7 @@ class Target:
             key,
             _text(where, "client"),
             _text(where, "topic"),
-            whole_number(where.get("partition"), "partition", 0),
+            None if where.get("partition") is None else whole_number(where["partition"], "partition", 0),
             _text(where, "group"),
             _text(where, "transactional_id"),
         )
@@ -73,21 +79,12 @@ class Target:
 def api_named(name: str) -> ApiKey:
     """The API with Kafka's name, such as ``Fetch``. Raises ValueError with the nearest names."""
     if not isinstance(name, str):
-        raise ValueError(f"api is a name such as 'Fetch', not {name!r}")
+        raise WordError("api", "a name such as Fetch", name)
     keys = {_plain(spec.name): spec.key for spec in API_SPECS.values() if _is_served(spec)}
     found = keys.get(_plain(name))
     if found is None:
         raise ValueError(unknown("API", name, {plain: API_SPECS[key].name for plain, key in keys.items()}))
     return found
-
-
-def unknown(what: str, name: str, known: Mapping[str, str]) -> str:
-    """The line that refuses a name, with those that are nearest. ``known``: names by their spelling to compare."""
-    from difflib import get_close_matches  # only bad input needs it
-
-    near = [known[each] for each in get_close_matches(_plain(name), known, 2, 0.5)]
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    return f"there is no {what} {name!r}{hint}"
 
 
 def _is_served(spec: ApiSpec) -> bool:
@@ -101,15 +98,4 @@ def _plain(name: str) -> str:
 def _text(where: Where, name: str) -> str | None:
     read: Callable[[str], Any] = where.get
     value = read(name)
-    if value is None or isinstance(value, str):
-        return value
-    raise ValueError(f"{name} is a text, not {value!r}")
-
-
-def whole_number(value: Any, name: str, least: int) -> int | None:
-    """``value`` when it is such a number, or None. Raises ValueError."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} is a whole number from {least}, not {value!r}")
-    return value
+    return None if value is None else text_word(value, name, may_be_empty=True)

@@ -27,8 +27,9 @@ class HttpResponse:
 
     @classmethod
     def json(cls, value: Any, status: int = 200) -> Self:
-        """``value``: small, because it is encoded on the event loop."""
-        return cls(status, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        """``value``: small, because it is encoded on the event loop. Half surrogate pairs become escapes."""
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return cls(status, text.encode(errors="backslashreplace") + b"\n")
 
     @classmethod
     def of_error(cls, error: HttpError) -> Self:

@@ -11,11 +11,11 @@ import asyncio
 import contextlib
 import logging
 import tempfile
-from collections.abc import Awaitable, Generator, Mapping
+from collections.abc import Awaitable, Coroutine, Generator, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from ...config.config import Config
 from ...config.config_error import ConfigError
@@ -45,6 +45,7 @@ __all__ = ["BlockingBroker", "Broker", "BrokerOnThread"]
 logger = logging.getLogger(__name__)
 
 _ANY_FREE_PORT = "PLAINTEXT://127.0.0.1:0"
+Result = TypeVar("Result")
 
 
 class Broker(Inspection):
@@ -340,6 +341,9 @@ class Broker(Inspection):
         if self._server is None or not self._server.is_running:
             raise RuntimeError("the broker is not running")
         return self._server.api_parts
+
+    def _until_end(self, work: Coroutine[Any, Any, Result]) -> Coroutine[Any, Any, Result]:
+        return self._kit.guard.run(work)
 
     @property
     def _has_own_directory(self) -> bool:

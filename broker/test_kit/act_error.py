@@ -1,6 +1,6 @@
-"""The error of an act that the broker could not carry out."""
+"""The errors of an act that the broker could not carry out."""
 
-__all__ = ["ActError", "NotHereError"]
+__all__ = ["ActError", "NotHereError", "UnknownTopicError"]
 
 
 class ActError(Exception):
@@ -9,3 +9,7 @@ class ActError(Exception):
 
 class NotHereError(ActError):
     """Another broker of the cluster can do it: the controller, a coordinator or a leader."""
+
+
+class UnknownTopicError(ActError, LookupError):
+    """This broker knows no such topic."""

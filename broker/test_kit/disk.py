@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...base.buffer import Buffer
 from ...storage.files.files import File, Files
+from ..faults.words import whole_number
 
 __all__ = ["Disk", "TroubledFiles"]
 
@@ -50,8 +51,7 @@ class Disk:
 
     def slow(self, ms: int, directory: str | Path | None = None) -> None:
         """Have every read, write and sync take ``ms`` longer, until `heal`, which also ends the waits under way."""
-        if isinstance(ms, bool) or not isinstance(ms, int) or not 0 <= ms <= MAX_SLOW_MS:
-            raise ValueError(f"ms is a whole number from 0 to {MAX_SLOW_MS}, not {ms!r}")
+        whole_number(ms, "ms", 0, MAX_SLOW_MS)
         self._set(_Trouble(slow_s=ms / 1000, directory=_text(directory)))
 
     def heal(self) -> None:

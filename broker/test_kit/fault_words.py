@@ -6,10 +6,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
-from ...protocol.apis import API_SPECS
 from ..faults.effects import Break, Corrupt, Delay, Effect, Fail, Hang, RefuseConnections, Throttle, Way
 from ..faults.fault_setter import FaultSetter, SetFault
-from ..faults.target import EVERY_API, Target, Where
+from ..faults.target import Target, Where
+from ..faults.words import WordError, unknown_word
 
 __all__ = ["fault_view", "set_fault", "words_of"]
 
@@ -22,7 +22,7 @@ def _flag(setter: Callable[[FaultSetter[Any], str, Where], Any], name: str) -> S
 
     def set_if_true(faults: FaultSetter[Any], api: str, value: Any, where: Where) -> Any:
         if value is not True:
-            raise ValueError(f"{name} is true, not {value!r}")
+            raise WordError(name, "true", value)
         return setter(faults, api, where)
 
     return set_if_true
@@ -40,23 +40,34 @@ _SETTERS: Mapping[str, Setter] = {
 }
 _DELAY, _JITTER, _REFUSE, _API, _CORRUPT = "delay", "jitter_ms", "refuse_connections", "api", "corrupt"
 _WORDS = (*_SETTERS, _DELAY, _REFUSE)
+_COUNTS = ("times", "after")
+_VALUES = {_DELAY: "ms", "throttle": "ms", "cut_after": "size_bytes"}
+"""Words in JSON, and the parameters in Python that have their values."""
 
 
 def set_fault(faults: FaultSetter[FaultT], body: Mapping[str, Any]) -> FaultT:
-    """Set the fault that ``body`` describes. Raises ValueError with a plain line."""
-    words = dict(body)
+    """Set the fault that ``body`` describes. Raises ValueError with a plain line in the words of JSON."""
+    try:
+        return _set(faults, dict(body))
+    except WordError as error:
+        own = {"code": "error"} | {parameter: word for word, parameter in _VALUES.items() if word in body}
+        raise ValueError(error.in_json(own)) from None
+
+
+def _set(faults: FaultSetter[FaultT], words: dict[str, Any]) -> FaultT:
     named = [word for word in _WORDS if word in words]
     if len(named) != 1:
         raise ValueError(f"a fault has exactly one of {', '.join(_WORDS)}")
     (word,) = named
     value = words.pop(word)
+    _check_names(word, words)
     if word == _REFUSE:
         return _refuse(faults, value, words)
     api = words.pop(_API, "Fetch" if word == _CORRUPT else None)
     if api is None:
-        raise ValueError("a fault needs an api, such as 'Fetch'")
+        raise ValueError("a fault needs an api, such as Fetch")
     if word == _CORRUPT and api != "Fetch":
-        raise ValueError("corrupt is for the api 'Fetch'")
+        raise WordError(_API, "Fetch beside corrupt", api)
     if word == _DELAY:
         jitter_ms = words.pop(_JITTER, 0)
         return faults.delay(api, value, jitter_ms, **cast("Where", words))
@@ -64,12 +75,20 @@ def set_fault(faults: FaultSetter[FaultT], body: Mapping[str, Any]) -> FaultT:
     return fault
 
 
+def _check_names(word: str, others: Mapping[str, Any]) -> None:
+    """Raises ValueError for a name that does not go with the effect ``word``."""
+    if word == _REFUSE:
+        known: tuple[str, ...] = _COUNTS
+    else:
+        known = (_API, *Where.__annotations__, *((_JITTER,) if word == _DELAY else ()))
+    for name in others:
+        if name not in known:
+            raise ValueError(unknown_word("word", name, known, place=f" beside {word}"))
+
+
 def _refuse(faults: FaultSetter[FaultT], value: Any, words: dict[str, Any]) -> FaultT:
     if value is not True:
-        raise ValueError(f"{_REFUSE} is true, not {value!r}")
-    others = words.keys() - {"times", "after"}
-    if others:
-        raise ValueError(f"{_REFUSE} has no {', '.join(sorted(others))}; there are times, after")
+        raise WordError(_REFUSE, "true", value)
     return faults.refuse_connections(times=words.get("times"), after=words.get("after", 0))
 
 
@@ -88,7 +107,7 @@ def fault_view(fault: SetFault) -> dict[str, Any]:
 
 
 def _described(target: Target, effect: Effect) -> dict[str, Any]:
-    view = {_API: EVERY_API if target.api is None else API_SPECS[target.api].name, **_effect_view(effect)}
+    view = {_API: target.api_name, **_effect_view(effect)}
     for name in ("topic", "partition", "group", "transactional_id", "client"):
         if getattr(target, name) is not None:
             view[name] = getattr(target, name)

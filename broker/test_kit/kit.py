@@ -1,7 +1,7 @@
 """The test kit of one broker: its faults, its acts and its disk. They stay over restarts of the broker."""
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
 from uuid import UUID
 
 from ...storage.files.files import Files, allowed_log_files
@@ -11,9 +11,11 @@ from ..network.listener import Listeners
 from ..requests.dispatch import Dispatcher
 from ..server import BrokerServer
 from .act_error import ActError
+from .act_steps import STEPS, ActSteps
 from .acts import Acts
 from .disk import Disk, TroubledFiles
 from .own_requests import OwnRequests
+from .until_end import Guard
 
 __all__ = ["Kit"]
 
@@ -42,7 +44,10 @@ class Kit:
         self.faults = Faults() if faults is None else faults
         self.disk = Disk()
         self.disk.changed = self._disk_changed
-        self.acts = Acts(self._requests, self._running, clock, self.disk)
+        self.guard = Guard()
+        """Ends what waits for the broker when the broker ends."""
+        self._steps = ActSteps(self._requests, self._longest_transaction_ms, clock, self.guard)
+        self.acts = Acts(self._steps, self._running, clock, self.disk)
         self.end: EndBroker | None = None
         """Stops or kills the broker; the owner of the broker sets it."""
         self._server: BrokerServer | None = None
@@ -56,7 +61,14 @@ class Kit:
     def follow(self, server: BrokerServer) -> None:
         """Belong to a broker that is about to start."""
         self._server = server
+        ended = self.guard.begin()
+        server.open_parts.add(ended, ended)
         server.listeners_made = self.attach
+
+    def act(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
+        """The method of an act, or of a step that a cluster asks for."""
+        found: Callable[..., Coroutine[Any, Any, Any]] = getattr(self._steps if name in STEPS else self.acts, name)
+        return found
 
     def attach(self, listeners: Listeners, topic_name: Callable[[UUID], str | None]) -> None:
         """The broker starts. See `ListenersMade`."""
@@ -89,6 +101,9 @@ class Kit:
         if self._server is None or not self._server.is_running:
             raise ActError(_NOT_RUNNING)
         return self._server
+
+    def _longest_transaction_ms(self) -> int:
+        return self._running().config.int("transaction.max.timeout.ms")
 
     def _requests(self) -> OwnRequests:
         if self._listeners is None or self._dispatcher is None:

@@ -3,16 +3,20 @@
 import inspect
 import json
 from collections.abc import Callable, Mapping
+from math import isinf
 from typing import Any
 
+from ..faults.words import WordError, unknown_word
 from ..http.http_error import HttpError
 from ..http.request import HttpRequest
 
-__all__ = ["arguments", "body_of", "check_query", "check_writer", "shape_of", "wish_of"]
+__all__ = ["arguments", "body_of", "check_query", "check_writer", "line_of", "shape_of", "wish_of"]
 
 _DEFAULT_WAIT_MS = 10_000
 _MAX_WAIT_MS = 60_000
 _MAX_NUMBER = 1_000_000_000
+_MOST_DIGITS = 20
+_MAX_INT64 = 2**63 - 1
 _TYPES: Mapping[Any, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float)}
 _JSON_TYPES = {str: "string", int: "integer", float: "number"}
 _TYPE_NAMES = {str: "a text", int: "a whole number", float: "a number"}
@@ -25,24 +29,40 @@ def check_writer(request: HttpRequest) -> None:
 
 
 def check_query(request: HttpRequest, *known: str) -> None:
-    unknown = request.query.keys() - set(known)
-    if unknown:
-        raise HttpError(400, f"there is no parameter {', '.join(sorted(unknown))}")
+    for name in request.query:
+        if name not in known:
+            raise HttpError(400, unknown_word("parameter", name, known))
 
 
 def body_of(request: HttpRequest) -> Mapping[str, Any]:
-    """The JSON object of a request; empty without a body."""
+    """The JSON object of a request; empty without a body. Its texts are whole Unicode, its numbers finite."""
     check_writer(request)
     check_query(request)
     if not request.body:
         return {}
     try:
-        body = json.loads(request.body, parse_constant=_refuse_constant)
+        body = json.loads(request.body, parse_constant=_refuse_constant, parse_float=_finite)
+        json.dumps(body, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise HttpError(400, "a text in the body has half of a surrogate pair, which is no character") from error
+    except _TooLargeError as error:
+        raise HttpError(400, "a number in the body is too large") from error
     except (ValueError, RecursionError) as error:
         raise HttpError(400, "the body is not JSON") from error
     if not isinstance(body, dict):
         raise HttpError(400, "the body is not a JSON object")
     return body
+
+
+class _TooLargeError(ValueError):
+    """A number has no value in floating point."""
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if isinf(number):
+        raise _TooLargeError
+    return number
 
 
 def _refuse_constant(name: str) -> None:
@@ -52,10 +72,9 @@ def _refuse_constant(name: str) -> None:
 def arguments(method: Callable[..., Any], body: Mapping[str, Any]) -> Mapping[str, Any]:
     """The body, checked against the parameters of an act. Raises ValueError."""
     parameters = inspect.signature(method, eval_str=True).parameters
-    unknown = body.keys() - parameters.keys()
-    if unknown:
-        names = ", ".join(parameters) or "none"
-        raise ValueError(f"there is no {', '.join(sorted(unknown))}; the arguments are: {names}")
+    for name in body:
+        if name not in parameters:
+            raise ValueError(unknown_word("argument", name, parameters))
     for name, parameter in parameters.items():
         if name not in body:
             if parameter.default is parameter.empty:
@@ -65,10 +84,15 @@ def arguments(method: Callable[..., Any], body: Mapping[str, Any]) -> Mapping[st
         value = body[name]
         if isinstance(value, bool) or not any(isinstance(value, _TYPES[kind]) for kind in kinds):
             expected = " or ".join(_TYPE_NAMES[kind] for kind in kinds)
-            raise ValueError(f"{name} is {expected}, not {value!r:.100}")
-        if isinstance(value, int | float) and abs(value) > _MAX_NUMBER:
+            raise ValueError(WordError(name, expected, value).in_json({}))
+        if isinstance(value, int | float) and abs(value) > _MAX_INT64:
             raise ValueError(f"{name} is too large")
     return body
+
+
+def line_of(error: ValueError) -> str:
+    """The line of an error, with values as they are in JSON."""
+    return error.in_json({}) if isinstance(error, WordError) else str(error)
 
 
 def shape_of(method: Callable[..., Any]) -> tuple[dict[str, list[str]], list[str]]:
@@ -97,6 +121,6 @@ def _number(request: HttpRequest, name: str, default: int, most: int) -> int:
     text = request.query.get(name)
     if text is None:
         return default
-    if not text.isdecimal() or not 1 <= int(text[:20]) <= most:
+    if not text.isdecimal() or len(text) > _MOST_DIGITS or not 1 <= int(text) <= most:
         raise HttpError(400, f"{name} is a whole number from 1 to {most}")
     return int(text)

@@ -4,24 +4,27 @@ POST /v1/test/faults              set a fault (`fault_words.py`); the response h
 GET, DELETE /v1/test/faults       all faults
 GET, DELETE /v1/test/faults/ID    one fault; with ``?fired=2`` GET waits until it has fired so often
 POST /v1/test/acts/NAME           an act (`acts.py`), stop or kill, with its arguments as JSON
+POST /v1/test/steps/NAME          a step of an act (`act_steps.py`), which a cluster asks its brokers for
 POST /v1/test/clock               move the clock (`http_act.py`)
 POST /v1/test/reset               remove all faults, and end the trouble of the disk
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..clock.http_act import move_clock
 from ..faults.fault import Fault
+from ..faults.words import unknown_word
 from ..http.http_error import HttpError
 from ..http.request import HttpRequest
 from ..http.response import HttpResponse
 from ..http.router import Router
-from .act_error import ActError, NotHereError
+from .act_error import ActError, NotHereError, UnknownTopicError
+from .act_steps import STEPS
 from .fault_words import fault_view, set_fault
 from .kit import Kit
-from .kit_requests import arguments, body_of, check_query, check_writer, wish_of
+from .kit_requests import arguments, body_of, check_query, check_writer, line_of, wish_of
 
 __all__ = ["ACTS", "ELSEWHERE", "add_routes"]
 
@@ -30,7 +33,6 @@ ELSEWHERE = 409
 
 ACTS = (
     "apply_retention",
-    "begin_transaction",
     "compact",
     "disk_fail",
     "disk_full",
@@ -43,9 +45,6 @@ ACTS = (
     "move_coordinator",
     "move_leader",
     "pause",
-    "until_coordinated_by",
-    "until_led_by",
-    "write_open",
 )
 _ENDS = ("stop", "kill")
 _UNTIL_SENT_S = 0.05
@@ -62,6 +61,7 @@ def add_routes(router: Router, kit: Kit) -> None:
     router.get("/v1/test/faults/{id}", paths.show_fault)
     router.write("DELETE", "/v1/test/faults/{id}", paths.remove_fault)
     router.write("POST", "/v1/test/acts/{name}", paths.act)
+    router.write("POST", "/v1/test/steps/{name}", paths.step)
     router.write("POST", "/v1/test/clock", paths.move_clock)
     router.write("POST", "/v1/test/reset", paths.reset)
 
@@ -110,20 +110,27 @@ class _Paths:
 
     async def act(self, request: HttpRequest) -> HttpResponse:
         name = request.params["name"]
-        if name not in (*ACTS, *_ENDS):
-            raise HttpError(404, f"there is no such act; there are {', '.join((*ACTS, *_ENDS))}")
-        body = body_of(request)
         if name in _ENDS:
-            return self._end(name, body)
-        method: Callable[..., Coroutine[Any, Any, Any]] = getattr(self._kit.acts, name)
+            return self._end(name, body_of(request))
+        return await self._done(name, ACTS, body_of(request))
+
+    async def step(self, request: HttpRequest) -> HttpResponse:
+        return await self._done(request.params["name"], STEPS, body_of(request))
+
+    async def _done(self, name: str, known: Sequence[str], body: Mapping[str, Any]) -> HttpResponse:
+        if name not in known:
+            raise HttpError(404, unknown_word("act", name, sorted({*known, *(_ENDS if known is ACTS else ())})))
+        method = self._kit.act(name)
         try:
             done = await method(**arguments(method, body))
         except NotHereError as error:
             raise HttpError(ELSEWHERE, str(error)) from error
+        except UnknownTopicError as error:
+            raise HttpError(404, str(error)) from error
         except (ActError, TimeoutError) as error:
             raise HttpError(503, str(error)) from error
         except ValueError as error:
-            raise HttpError(400, str(error)) from error
+            raise HttpError(400, line_of(error)) from error
         return HttpResponse.json({"act": name, "result": done})
 
     def _end(self, name: str, body: Mapping[str, Any]) -> HttpResponse:
@@ -140,7 +147,7 @@ class _Paths:
         except TimeoutError as error:
             raise HttpError(503, str(error)) from error
         except ValueError as error:
-            raise HttpError(400, str(error)) from error
+            raise HttpError(400, line_of(error)) from error
 
     def reset(self, request: HttpRequest) -> HttpResponse:
         if body_of(request):

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ...test_kit.act_error import ActError, NotHereError
+from ...test_kit.act_error import ActError, NotHereError, UnknownTopicError
 from ...test_kit.disk import Disk
 from .members import BrokerMember
 from .thread_broker import ThreadBroker
@@ -106,8 +106,8 @@ class ClusterActs:
         while True:
             try:
                 return work()
-            except ActError as error:
-                if "UNKNOWN_TOPIC_OR_PARTITION" not in str(error) or time.monotonic() > until_s:
+            except UnknownTopicError:
+                if time.monotonic() > until_s:
                     raise
             time.sleep(_BETWEEN_TRIES_S)
 

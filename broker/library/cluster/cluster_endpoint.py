@@ -9,6 +9,7 @@ GET /v1/openapi.json              these paths
 """
 
 import asyncio
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
@@ -18,6 +19,7 @@ from ....replication.run_in_pool import RunInPool
 from ....storage.workers.worker_pool import WorkerPool
 from ....views.kit_paths import ActShape, cluster_document
 from ...faults.fault_setter import FaultSetter, SetFault
+from ...faults.words import unknown_word
 from ...http.http_error import HttpError
 from ...http.request import HttpRequest
 from ...http.response import HttpResponse
@@ -26,13 +28,14 @@ from ...http.server import HttpServer
 from ...network.bound_sockets import BindError
 from ...network.settings import Endpoint
 from ...start_error import StartError
-from ...test_kit.act_error import ActError
+from ...test_kit.act_error import ActError, UnknownTopicError
 from ...test_kit.fault_words import fault_view, set_fault
 from ...test_kit.kit_requests import (
     arguments,
     body_of,
     check_query,
     check_writer,
+    line_of,
     shape_of,
     wish_of,
 )
@@ -136,8 +139,9 @@ class _Paths:
     async def set_fault(self, request: HttpRequest) -> HttpResponse:
         words = dict(body_of(request))
         broker = words.pop("broker", None)
-        if broker is not None and broker not in self._cluster.broker_ids:
-            raise HttpError(400, f"the cluster has no broker {broker!r:.100}")
+        ids = self._cluster.broker_ids
+        if broker is not None and (isinstance(broker, bool) or broker not in ids):
+            raise HttpError(400, f"the cluster has no broker {json.dumps(broker):.100}; it has {ids}")
         faults: FaultSetter[Any] = self._cluster.faults if broker is None else self._cluster.faults.on(broker)
         return await self._json(lambda: _view(set_fault(faults, words)), _CREATED)
 
@@ -168,7 +172,7 @@ class _Paths:
         name, body = request.params["name"], body_of(request)
         act = self._acts.get(name)
         if act is None:
-            raise HttpError(404, f"there is no such act; there are {', '.join(self._acts)}")
+            raise HttpError(404, unknown_word("act", name, self._acts))
         return await self._json(lambda: {"act": name, "result": act(**arguments(act, body))})
 
     async def reset(self, request: HttpRequest) -> HttpResponse:
@@ -190,10 +194,12 @@ class _Paths:
     async def _done(self, work: Callable[[], Result]) -> Result:
         try:
             return await asyncio.get_running_loop().run_in_executor(self.threads, work)
+        except UnknownTopicError as error:
+            raise HttpError(404, str(error)) from error
         except (ActError, TimeoutError, StartError) as error:
             raise HttpError(503, str(error)) from error
         except ValueError as error:
-            raise HttpError(400, str(error)) from error
+            raise HttpError(400, line_of(error)) from error
         except RuntimeError as error:  # the broker is not in a state for it
             raise HttpError(409, str(error)) from error
 

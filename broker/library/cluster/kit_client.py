@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 
-from ...test_kit.act_error import ActError, NotHereError
+from ...test_kit.act_error import ActError, NotHereError, UnknownTopicError
+from ...test_kit.act_steps import STEPS
 from ...test_kit.routes import ELSEWHERE
 from .ports import HOST
 
@@ -27,7 +28,8 @@ class KitClient:
 
     def act(self, act: str, arguments: Mapping[str, Any]) -> Any:
         """The result of an act."""
-        return self._ask("POST", f"/v1/test/acts/{act}", arguments)["result"]
+        kind = "steps" if act in STEPS else "acts"
+        return self._ask("POST", f"/v1/test/{kind}/{act}", arguments, not_found=UnknownTopicError)["result"]
 
     def set_fault(self, words: Mapping[str, Any]) -> int:
         """The id of the fault."""
@@ -42,7 +44,12 @@ class KitClient:
         return int(self._ask("DELETE", f"/v1/test/faults/{fault}")["fired"])
 
     def _ask(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, timeout_s: float = _TIMEOUT_S
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        timeout_s: float = _TIMEOUT_S,
+        not_found: type[Exception] = ValueError,
     ) -> Mapping[str, Any]:
         connection = HTTPConnection(HOST, self._port, timeout=timeout_s)
         try:
@@ -58,6 +65,8 @@ class KitClient:
         text = str(answer.get("error", response.status))
         if response.status == ELSEWHERE:
             raise NotHereError(text)
-        if response.status in (_BAD_REQUEST, _NOT_FOUND):
+        if response.status == _NOT_FOUND:
+            raise not_found(text)
+        if response.status == _BAD_REQUEST:
             raise ValueError(text)
         raise ActError(text)

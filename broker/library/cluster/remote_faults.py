@@ -82,9 +82,6 @@ class RemoteFault(SetFault):
                 raise TimeoutError(f"{self} has fired {fired} times in {timeout_s} s, not {count}")
             time.sleep(_BETWEEN_LOOKS_S)
 
-    def __repr__(self) -> str:
-        return f"<fault {self.id}: {self.words}>"
-
 
 class RemoteFaults(FaultSetter[RemoteFault]):
     """``kits``: those of the brokers that run, by id. ``broker``: the only one on which faults are set."""

@@ -105,7 +105,7 @@ class ThreadBroker(Member):
         """The result of an act of `Acts` on its loop. Raises ActError, and RuntimeError if it does not run."""
         if self._thread is None or self._has_failed:
             raise RuntimeError(f"{self.name} is not running")
-        return self._thread.call(getattr(self._kit.acts, act)(**arguments))
+        return self._thread.call(self._kit.act(act)(**arguments))
 
     def ask(self, question: Callable[[BrokerParts], Answer], limit_s: float) -> Answer:
         """The result of ``question``, which is asked on the broker's loop. Raises TimeoutError, and RuntimeError if the

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ....base.topic_partition import TopicPartition
 from ....config.config import Config
@@ -20,12 +20,14 @@ from .waiting import wait_assigned, wait_committed, wait_records
 __all__ = ["Inspection"]
 
 Awaited = Coroutine[Any, Any, None]
+Result = TypeVar("Result")
 
 
 class Inspection:
     """Await the results on the broker's loop. All methods raise RuntimeError while the broker does not run.
 
-    The methods see the topics and groups of this broker only. A wait ends with a TimeoutError that says what was there.
+    The methods see the topics and groups of this broker only. A wait ends with a TimeoutError that says what was there,
+    and with an ActError when the broker ends meanwhile.
     """
 
     clock: TestClock
@@ -54,6 +56,10 @@ class Inspection:
         """Stop the broker."""
         raise NotImplementedError
 
+    def _until_end(self, work: Coroutine[Any, Any, Result]) -> Coroutine[Any, Any, Result]:
+        """The result of ``work``. Raises ActError when the broker ends meanwhile."""
+        raise NotImplementedError
+
     # -- topics and records
 
     def topics(self) -> list[str]:
@@ -66,7 +72,7 @@ class Inspection:
         """Create a topic, and return when it has leaders. Raises KafkaError."""
         from .appending import create_topic
 
-        return create_topic(self._parts, topic, partitions, settings or {})
+        return self._until_end(create_topic(self._parts, topic, partitions, settings or {}))
 
     def records(
         self, topic: str, partition: int | None = None, *, committed_only: bool = True
@@ -79,7 +85,7 @@ class Inspection:
 
         check_text(topic, "topic")
         check_partition(partition)
-        return read_topic(self._parts, topic, partition, committed_only=committed_only)
+        return self._until_end(read_topic(self._parts, topic, partition, committed_only=committed_only))
 
     def append(
         self,
@@ -103,7 +109,9 @@ class Inspection:
         if timestamp_ms is not None:
             check_count(timestamp_ms, "timestamp_ms")
         now_ms = self.clock.clock_ms() if timestamp_ms is None else timestamp_ms
-        return append_values(self._parts, topic, values, partition, now_ms, key=key, headers=headers_of(headers))
+        return self._until_end(
+            append_values(self._parts, topic, values, partition, now_ms, key=key, headers=headers_of(headers))
+        )
 
     def load(self, file: str | Path, topic: str | None = None) -> Coroutine[Any, Any, int]:
         """Append the records of a file as ``pybroker consume -o jsonl`` and ``dump`` write it; return their number.
@@ -115,14 +123,14 @@ class Inspection:
 
         if topic is not None:
             check_text(topic, "topic")
-        return load_file(self._parts, Path(file), topic, self.clock.clock_ms())
+        return self._until_end(load_file(self._parts, Path(file), topic, self.clock.clock_ms()))
 
     def dump(self, file: str | Path, *topics: str, committed_only: bool = True) -> Coroutine[Any, Any, int]:
         """Write the records of these topics to a file, a line of JSON each; without topics, of all that are not
         internal. Return their number."""
         from .record_files import dump_topics
 
-        return dump_topics(self._parts, Path(file), topics, committed_only=committed_only)
+        return self._until_end(dump_topics(self._parts, Path(file), topics, committed_only=committed_only))
 
     # -- waiting
 
@@ -133,14 +141,14 @@ class Inspection:
         check_text(topic, "topic")
         check_count(count, "count")
         check_seconds(timeout, "timeout")
-        return wait_records(self._parts, topic, count, committed_only=committed_only, limit_s=timeout)
+        return self._until_end(wait_records(self._parts, topic, count, committed_only=committed_only, limit_s=timeout))
 
     def wait_assigned(self, group: str, members: int = 1, *, timeout: float = 10.0) -> Awaited:
         """Wait until the group has so many members or more, and the assignment of its leader is stored."""
         check_text(group, "group")
         check_count(members, "members")
         check_seconds(timeout, "timeout")
-        return wait_assigned(self._parts, group, members, timeout)
+        return self._until_end(wait_assigned(self._parts, group, members, timeout))
 
     def wait_committed(self, group: str, topic: str, partition: int, offset: int, *, timeout: float = 10.0) -> Awaited:
         """Wait until the group has committed this offset of a partition, or a later one."""
@@ -149,7 +157,7 @@ class Inspection:
         check_count(partition, "partition")
         check_count(offset, "offset")
         check_seconds(timeout, "timeout")
-        return wait_committed(self._parts, group, TopicPartition(topic, partition), offset, timeout)
+        return self._until_end(wait_committed(self._parts, group, TopicPartition(topic, partition), offset, timeout))
 
     def lag(self, group: str, topic: str | None = None) -> int:
         """How many records the group has not read, by its committed offsets; of all its topics or one.

@@ -154,7 +154,7 @@ def named(request: Any, name: str) -> Any:
         ("Fetch", "NOT_COORDINATOR", {"times": 0}, "times is a whole number from 1"),
         ("Fetch", "NOT_COORDINATOR", {"after": True}, "after is a whole number from 0"),
         ("Fetch", "NOT_COORDINATOR", {"topic": 1}, "topic is a text"),
-        ("Fetch", "NOT_COORDINATOR", {"topc": "t"}, "there is no topc; there are topic, partition"),
+        ("Fetch", "NOT_COORDINATOR", {"topc": "t"}, "there is no word 'topc'; did you mean topic"),
     ],
 )
 def test_words_without_meaning_are_refused_with_a_plain_line(api: str, code: str, where: Where, line: str) -> None:

@@ -5,13 +5,16 @@ import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pybroker import Broker
 from pybroker.broker.faults.faults import Faults
 from pybroker.broker.library.broker import BlockingBroker
+from pybroker.broker.test_kit.act_steps import STEPS
 from pybroker.broker.test_kit.fault_words import fault_view, set_fault
+from pybroker.broker.test_kit.routes import ACTS
 from pybroker.config.config_error import ConfigError
 from pybroker.config.load import load_config
 from pybroker.protocol.errors import ErrorCode
@@ -70,8 +73,18 @@ def test_fault_is_set_seen_waited_for_and_removed(broker: BlockingBroker) -> Non
 def test_all_faults_are_removed_at_once(broker: BlockingBroker, path: str) -> None:
     for _ in range(3):
         ask(broker, "POST", "/v1/test/faults", {"api": "*", "hang": True})
-    assert ask(broker, "POST" if path.endswith("reset") else "DELETE", path)[0] == 200
+    is_reset = path.endswith("reset")
+    answer = ask(broker, "POST" if is_reset else "DELETE", path)
+    assert answer == (200, {"reset": True} if is_reset else {"removed": 3})
     assert broker.faults.all() == []
+
+
+@pytest.mark.parametrize("trouble", ["disk_full", "disk_fail"])
+def test_reset_ends_the_trouble_of_the_disk(broker: BlockingBroker, trouble: str) -> None:
+    assert ask(broker, "POST", f"/v1/test/acts/{trouble}")[0] == 200
+    assert broker.acts.disk.has_trouble
+    assert ask(broker, "POST", "/v1/test/reset")[0] == 200
+    assert not broker.acts.disk.has_trouble
 
 
 @pytest.mark.parametrize("how", ["/v1/test/reset", "/v1/test/faults", "/v1/test/faults/{id}"])
@@ -129,11 +142,26 @@ def test_words_of_a_fault_are_those_that_set_it(words: dict[str, Any]) -> None:
         ({"api": "Fetch", "hang": 1}, "hang is true, not 1"),
         ({"error": "NOT_CONTROLLER"}, "a fault needs an api"),
         ({"api": 3, "hang": True}, "api is a name"),
-        ({"api": "Fetch", "error": None}, "an error code is a name"),
-        ({"api": "Fetch", "delay": "long"}, "ms is a whole number"),
-        ({"api": "Fetch", "hang": True, "tpic": "t"}, "there is no tpic; there are topic"),
-        ({"api": "Produce", "corrupt": True}, "corrupt is for the api 'Fetch'"),
-        ({"refuse_connections": True, "topic": "t"}, "refuse_connections has no topic"),
+        ({"api": "Fetch", "error": None}, "error is a name such as NOT_COORDINATOR, not null"),
+        ({"api": "Fetch", "topic": ["t"], "hang": True}, 'topic is a text, not ["t"]'),
+        ({"api": "Fetch", "delay": "long"}, 'delay is a whole number from 0 to 86400000, not "long"'),
+        ({"api": "Fetch", "throttle": 1.5}, "throttle is a whole number from 0 to 86400000, not 1.5"),
+        ({"api": "Fetch", "cut_after": None}, "cut_after is a whole number from 0 to 1048576, not null"),
+        ({"api": "Fetch", "delay": 1, "jitter_ms": True}, "jitter_ms is a whole number from 0 to 86400000, not true"),
+        (
+            {"api": "Fetch", "hang": True, "tpic": "t"},
+            "there is no word 'tpic' beside hang; did you mean topic or api?",
+        ),
+        ({"api": "Fetch", "hang": True, "self": 1}, "there is no word 'self' beside hang; there are api, topic"),
+        ({"api": "Fetch", "error": "NOT_CONTROLLER", "code": 1}, "there is no word 'code' beside error"),
+        ({"api": "Fetch", "delay": 1, "ms": 1}, "there is no word 'ms' beside delay"),
+        ({"api": "Fetch", "cut_after": 1, "size_bytes": 1}, "there is no word 'size_bytes' beside cut_after"),
+        ({"api": "Fetch", "hang": True, "where": {}, "jitter_ms": 1}, "there is no word 'where' beside hang"),
+        ({"api": "Produce", "corrupt": True}, 'api is Fetch beside corrupt, not "Produce"'),
+        (
+            {"refuse_connections": True, "topic": "t"},
+            "there is no word 'topic' beside refuse_connections; there are times, after",
+        ),
     ],
 )
 def test_words_without_a_meaning_are_refused(broker: BlockingBroker, words: dict[str, Any], line: str) -> None:
@@ -149,13 +177,18 @@ def test_words_without_a_meaning_are_refused(broker: BlockingBroker, words: dict
         ("POST", "/v1/test/faults", b"[" * 60_000, (400, "the body is not JSON")),
         ("POST", "/v1/test/faults", b"[]", (400, "the body is not a JSON object")),
         ("POST", "/v1/test/faults", b"{}" + b" " * 70_000, (413, "a body has at most 65536 bytes")),
-        ("POST", "/v1/test/acts/fly", None, (404, "there is no such act; there are apply_retention, ")),
+        ("POST", "/v1/test/acts/fly", None, (404, "there is no act 'fly'; there are apply_retention, ")),
         ("POST", "/v1/test/acts/fence", b"{}", (400, "transactional_id is missing")),
         ("POST", "/v1/test/acts/pause", b'{"ms": NaN}', (400, "the body is not JSON")),
-        ("POST", "/v1/test/acts/pause", b'{"ms": 10000000000}', (400, "ms is too large")),
-        ("POST", "/v1/test/acts/pause", b'{"s": 1}', (400, "there is no s; the arguments are: ms")),
+        ("POST", "/v1/test/acts/pause", b'{"ms": 600001}', (400, "ms is a whole number from 0 to 600000")),
+        ("POST", "/v1/test/acts/pause", b'{"s": 1}', (400, "there is no argument 's'; ")),
         ("POST", "/v1/test/clock", b'{"advance_ms": -1}', (400, "advance_ms: a whole number")),
-        ("POST", "/v1/test/acts/move_leader", b'{"topic": "no", "partition": 0, "to": 2}', (503, "Metadata: UNKNOWN_")),
+        (
+            "POST",
+            "/v1/test/acts/move_leader",
+            b'{"topic": "no", "partition": 0, "to": 2}',
+            (404, "there is no topic 'no'"),
+        ),
         ("POST", "/v1/topics", b"{}", (405, "only GET and HEAD are served")),
         ("PUT", "/v1/test/faults", b"{}", (405, "only ")),
     ],
@@ -166,6 +199,126 @@ def test_requests_that_cannot_be_served_are_refused_with_a_plain_line(
     status, answer = ask(broker, method, path, body)
     assert status == expected[0]
     assert answer["error"].startswith(expected[1])
+
+
+TEXTS: list[tuple[str, dict[str, Any]]] = [
+    *(
+        ("faults", {"api": "Fetch", "hang": True, word: "x"})
+        for word in ("topic", "group", "transactional_id", "client")
+    ),
+    ("faults", {"api": "x", "hang": True}),
+    ("faults", {"api": "Fetch", "error": "x"}),
+    ("acts/fence", {"transactional_id": "x"}),
+    ("acts/leave_open", {"transactional_id": "x", "topic": "t"}),
+    ("acts/leave_open", {"transactional_id": "t", "topic": "x"}),
+    ("acts/compact", {"topic": "x"}),
+    ("acts/move_leader", {"topic": "x", "partition": 0, "to": 1}),
+    ("acts/move_coordinator", {"group": "x"}),
+    ("acts/disk_full", {"directory": "x"}),
+    ("acts/disk_slow", {"ms": 1, "directory": "x"}),
+    ("steps/begin_transaction", {"transactional_id": "x", "topic": "t"}),
+    ("steps/until_coordinated_by", {"group": "x", "coordinator": 1}),
+    ("steps/until_led_by", {"topic": "x", "partition": 0, "leader": 1}),
+    ("clock", {"advance_timers_ms": 1, "silent": ["x"]}),
+    ("clock", {"x": 1}),
+    ("reset", {"x": 1}),
+]
+
+
+@pytest.mark.parametrize("text", ["\\ud800", "\\udfff\\ud83d"])
+def test_half_of_a_surrogate_pair_is_refused_in_every_text_and_breaks_nothing(
+    broker: BlockingBroker, text: str
+) -> None:
+    for path, words in TEXTS:
+        body = json.dumps(words).replace('"x"', f'"{text}"').encode()
+        answer = ask(broker, "POST", f"/v1/test/{path}", body)
+        assert answer == (400, {"error": "a text in the body has half of a surrogate pair, which is no character"})
+    assert ask(broker, "GET", "/v1/test/faults") == (200, {"faults": []})
+    assert broker.is_running
+
+
+LONG = ("fence", "leave_open", "compact", "move_leader", "move_coordinator")
+
+
+@pytest.mark.parametrize(("path", "words"), [each for each in TEXTS if each[0].removeprefix("acts/") in LONG])
+@pytest.mark.parametrize("text", ["", "x" * 40_000], ids=["empty", "long"])
+def test_text_that_kafka_cannot_have_is_a_mistake_of_the_caller(
+    broker: BlockingBroker, path: str, words: dict[str, Any], text: str
+) -> None:
+    body = {name: text if value == "x" else value for name, value in words.items()}
+    status, answer = ask(broker, "POST", f"/v1/test/{path}", body)
+    assert status in (400, 404)
+    assert len(answer["error"]) < 300
+    assert broker.is_running
+
+
+NUMBERS: list[tuple[str, dict[str, Any]]] = [
+    *(("faults", {"api": "Fetch", word: "N"}) for word in ("delay", "throttle", "cut_after")),
+    *(("faults", {"api": "Fetch", "hang": True, word: "N"}) for word in ("times", "after")),
+    ("faults", {"api": "Fetch", "hang": True, "topic": "t", "partition": "N"}),
+    ("faults", {"api": "Fetch", "delay": 1, "jitter_ms": "N"}),
+    ("acts/pause", {"ms": "N"}),
+    ("acts/disk_slow", {"ms": "N"}),
+    *(("clock", {word: "N"}) for word in ("advance_ms", "advance_timers_ms", "freeze")),
+    (
+        "steps/write_open",
+        {"transactional_id": "t", "topic": "t", "partition": 0, "producer_id": 1, "producer_epoch": "N"},
+    ),
+    (
+        "steps/write_open",
+        {"transactional_id": "t", "topic": "t", "partition": "N", "producer_id": 1, "producer_epoch": 1},
+    ),
+    ("acts/move_leader", {"topic": "t", "partition": "N", "to": 1}),
+    ("acts/move_leader", {"topic": "t", "partition": 0, "to": "N"}),
+]
+
+
+@pytest.mark.parametrize(
+    "number", ["-1", "70000.5", "1e999", "1" + "0" * 20, "1" * 4301, "true"], ids=lambda text: text[:6]
+)
+def test_number_that_means_nothing_is_refused_in_every_place(broker: BlockingBroker, number: str) -> None:
+    if "t" not in broker.topics():
+        broker.create_topic("t")
+    for path, words in NUMBERS:
+        body = json.dumps(words).replace('"N"', number).encode()
+        status, answer = ask(broker, "POST", f"/v1/test/{path}", body)
+        if (number, path, "freeze" in words) == ("true", "clock", True):
+            broker.clock.unfreeze()
+            continue
+        assert (status, len(answer["error"]) < 300) == (400, True), (path, words, answer)
+    assert broker.faults.all() == []
+
+
+def test_epoch_that_no_producer_can_have_is_refused(broker: BlockingBroker) -> None:
+    if "t" not in broker.topics():
+        broker.create_topic("t")
+    words = {"transactional_id": "t", "topic": "t", "partition": 0, "producer_id": 1, "producer_epoch": 70_000}
+    status, answer = ask(broker, "POST", "/v1/test/steps/write_open", words)
+    assert (status, answer["error"]) == (400, "producer_epoch is a whole number from 0 to 32767, not 70000")
+
+
+@pytest.mark.parametrize("name", ["fired", "timeout_ms"])
+@pytest.mark.parametrize("number", ["0" * 19 + "1" + "0" * zeros for zeros in (36, 400, 4_500)], ids=len)
+def test_number_of_many_digits_in_the_query_is_refused(broker: BlockingBroker, name: str, number: str) -> None:
+    fault = broker.faults.hang("Fetch")
+    query = {"fired": "1"} | {name: number}
+    text = "&".join(f"{each}={value}" for each, value in query.items())
+    status, answer = ask(broker, "GET", f"/v1/test/faults/{fault.id}?{text}")
+    assert status == 400
+    assert answer["error"].startswith(f"{name} is a whole number from 1 to ")
+
+
+def test_steps_of_a_cluster_are_no_acts(broker: BlockingBroker) -> None:
+    for name in STEPS:
+        status, answer = ask(broker, "POST", f"/v1/test/acts/{name}")
+        assert status == 404
+        assert not set(STEPS) & set(answer["error"].partition(";")[2].replace(",", " ").split())
+
+
+def test_page_lists_the_acts_that_are_served() -> None:
+    page = (Path(__file__).parents[3] / "docs/user/test-kit.md").read_text()
+    listed = page.partition("`freeze`. Acts: ")[2].partition(".\n\n")[0]
+    assert sorted(listed.replace("`", "").replace("\n", " ").split(", ")) == sorted((*ACTS, "kill", "stop"))
 
 
 def test_clock_moves_over_http(broker: BlockingBroker) -> None:

@@ -47,7 +47,7 @@ def test_fault_of_one_broker_fires_there_alone(cluster: BlockingCluster) -> None
 def test_words_without_meaning_are_refused_before_a_broker_is_asked(cluster: BlockingCluster) -> None:
     with pytest.raises(ValueError, match="there is no API 'Fech'; did you mean Fetch"):
         cluster.faults.hang("Fech")
-    with pytest.raises(ValueError, match="there is no tpic"):
+    with pytest.raises(ValueError, match="there is no word 'tpic'"):
         cluster.faults.hang("Fetch", tpic="t")  # type: ignore[call-arg]
     assert list(cluster.faults.all()) == []
 
