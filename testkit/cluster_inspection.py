@@ -285,7 +285,7 @@ def _cancel(futures: Iterable[asyncio.Future[Any]]) -> None:
 
 
 def _has_ended(done: asyncio.Future[Any]) -> bool:
-    """Whether a broker ended before it had an answer."""
+    """Whether a broker ended before it had a result."""
     return done.cancelled() or isinstance(done.exception(), RuntimeError)
 
 

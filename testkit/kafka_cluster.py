@@ -21,7 +21,7 @@ from .outside_topics import create_topic_outside
 __all__ = ["KafkaCluster"]
 
 _NOT_HERE = frozenset(name for name in dir(KafkaBroker) if not hasattr(BlockingCluster, name) and name[0] != "_")
-"""What a broker has and a cluster does not."""
+"""The names that a broker has and a cluster does not."""
 
 
 class KafkaCluster(ClusterHelpers, Clients):

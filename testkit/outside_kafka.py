@@ -18,7 +18,7 @@ from .outside_topics import create_topic_outside, delete_topics_outside
 __all__ = ["OutsideKafka", "ProcessBroker"]
 
 _NOT_HERE = frozenset((*(name for name in dir(KafkaBroker) if not name.startswith("_")), "clock", "log_file", "pid"))
-"""What a broker of this program, or of a process, has and a cluster outside does not."""
+"""The names that a broker of this program, or of a process, has and a cluster outside does not."""
 
 
 class OutsideKafka(Clients):
@@ -78,7 +78,7 @@ class OutsideKafka(Clients):
 class ProcessBroker(OutsideKafka):
     """A broker in a process of its own, for tests that send it signals.
 
-    What looks into a broker, such as ``records``, ``clock``, ``faults`` and ``acts``, raises RuntimeError.
+    Helpers that look into a broker, such as ``records``, ``clock``, ``faults`` and ``acts``, raises RuntimeError.
     """
 
     def __init__(self, directory: Path, settings: Mapping[str, Any], preferred_client: str | None = None) -> None:

@@ -50,7 +50,7 @@ class SetFault(AbstractContextManager["SetFault"], ABC):
 
     @staticmethod
     def check_wait(count: int, timeout_s: float | None) -> None:
-        """Raises ValueError for a negative count or time, and for what is no number."""
+        """Raises ValueError for a negative count or time, and for a value that is no number."""
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             raise ValueError(f"count is a whole number from 0, not {count!r:.60}")
         is_number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)

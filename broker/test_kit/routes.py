@@ -1,8 +1,7 @@
 """The paths of the test kit under /v1/test, on the HTTP endpoint of a broker.
 
 POST /v1/test/faults              set a fault (`fault_words.py`); the response has its id
-GET, DELETE /v1/test/faults       all faults
-GET, DELETE /v1/test/faults/ID    one fault; with ``?fired=2`` GET waits until it has fired so often
+GET, DELETE /v1/test/faults[/ID]  all faults, or one; with ``?fired=2`` GET waits until it has fired so often
 POST /v1/test/acts/NAME           an act (`acts.py`), stop or kill, with its arguments as JSON
 POST /v1/test/steps/NAME          a step of an act (`act_steps.py`), which a cluster asks its brokers for
 POST /v1/test/clock               move the clock (`http_act.py`)

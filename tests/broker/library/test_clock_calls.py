@@ -32,7 +32,7 @@ async def test_clock_is_moved_by_coroutines() -> None:
 @pytest.mark.parametrize("days", [-1, float("nan"), float("inf")])
 def test_clock_does_not_go_back(broker: BlockingBroker, days: float) -> None:
     before_ms = broker.clock.clock_ms()
-    with pytest.raises(ValueError, match="moves ahead only"):
+    with pytest.raises(ValueError, match=r"moves ahead only|is a number up to"):
         broker.clock.advance(days=days)
     with pytest.raises(ValueError, match="moves ahead only"):
         broker.clock.advance_timers(-1)

@@ -18,6 +18,7 @@ from kazoo.security import ACL, Id, make_acl, make_digest_acl
 from pybroker.controller.tree.node_rights import Permission
 from support.processes.kafka_process import ZooKeeperProcess
 from support.processes.served_tree import ServedTree
+from support.time.patience import await_that
 
 USERS = ("", "ann:secret", "bob:other")
 ROOTS = count()
@@ -200,6 +201,7 @@ def test_owner_of_a_closed_node_shows_others_neither_data_nor_hash_nor_changes(b
         nobody.get("/closed", told.append)
         ann.set("/closed", b"y")
         nobody.sync("/closed")
+        await_that(told.__len__, "the client's thread for watches tells of the change")
         assert [event.type for event in told] == ["CHANGED"]
 
 

@@ -19,6 +19,7 @@ from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.walk import Record
 from support.clients.wire_client import WireClient
 from support.load.request_of_each_api import plain_request
+from support.time.patience import await_that
 
 SETTINGS = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
 
@@ -143,7 +144,9 @@ def test_leaders_and_coordinators_move_and_transactions_are_left_open(cluster: B
 
 
 def test_disk_of_one_broker_is_full_until_it_is_healed(cluster: BlockingCluster, url: str) -> None:
-    act(url, "move_leader", topic="t", partition=0, to=1)
+    move = {"topic": "t", "partition": 0, "to": 1}
+    # Broker 1 was stopped before, and may lead again as soon as it is in the ISR.
+    await_that(lambda: ask(url, "POST", "test/acts/move_leader", move)[0] == 200, "broker 1 leads")
     act(url, "disk_full", broker=1)
     with WireClient(cluster.bootstrap_server(1), 60) as client:
         refused = client.ask(produce(), 7).responses[0].partition_responses[0].error_code
