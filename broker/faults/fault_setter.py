@@ -13,7 +13,7 @@ from .effects import Break, Corrupt, Delay, Effect, Fail, Hang, RefuseConnection
 from .target import EVERY_API, Target, Where
 from .words import WordError, unknown, unknown_word, whole_number
 
-__all__ = ["FaultSetter", "SetFault", "counts_of"]
+__all__ = ["FaultSetter", "FaultT", "SetFault", "counts_of"]
 
 MAX_MS = 24 * 60 * 60 * 1000
 MAX_CUT_BYTES = 1024 * 1024

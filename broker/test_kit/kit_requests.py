@@ -2,15 +2,27 @@
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from math import isinf
 from typing import Any
 
+from ..faults.fault_setter import FaultT
 from ..faults.words import WordError, unknown_word
 from ..http.http_error import HttpError
 from ..http.request import HttpRequest
+from .act_error import ActError, UnknownTopicError
 
-__all__ = ["arguments", "body_of", "check_query", "check_writer", "line_of", "shape_of", "wish_of"]
+__all__ = [
+    "arguments",
+    "body_of",
+    "check_query",
+    "check_writer",
+    "fault_of",
+    "refusals_as_http",
+    "shape_of",
+    "wish_of",
+]
 
 _DEFAULT_WAIT_MS = 10_000
 _MAX_WAIT_MS = 60_000
@@ -90,9 +102,31 @@ def arguments(method: Callable[..., Any], body: Mapping[str, Any]) -> Mapping[st
     return body
 
 
-def line_of(error: ValueError) -> str:
+def _line_of(error: ValueError) -> str:
     """The line of an error, with values as they are in JSON."""
     return error.in_json({}) if isinstance(error, WordError) else str(error)
+
+
+@contextmanager
+def refusals_as_http() -> Iterator[None]:
+    """Raises HttpError for what an act or a move of the clock refuses or cannot do."""
+    try:
+        yield
+    except UnknownTopicError as error:
+        raise HttpError(404, str(error)) from error
+    except (ActError, TimeoutError) as error:
+        raise HttpError(503, str(error)) from error
+    except ValueError as error:
+        raise HttpError(400, _line_of(error)) from error
+
+
+def fault_of(faults: Iterable[FaultT], request: HttpRequest) -> FaultT:
+    """The fault whose id is in the path of a request. Raises HttpError when there is none."""
+    given = request.params["id"]
+    for fault in faults:
+        if str(fault.id) == given:
+            return fault
+    raise HttpError(404, "there is no such fault")
 
 
 def shape_of(method: Callable[..., Any]) -> tuple[dict[str, list[str]], list[str]]:

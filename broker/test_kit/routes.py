@@ -13,17 +13,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..clock.http_act import move_clock
-from ..faults.fault import Fault
 from ..faults.words import unknown_word
 from ..http.http_error import HttpError
 from ..http.request import HttpRequest
 from ..http.response import HttpResponse
 from ..http.router import Router
-from .act_error import ActError, NotHereError, UnknownTopicError
+from .act_error import NotHereError
 from .act_steps import STEPS
 from .fault_words import fault_view, set_fault
 from .kit import Kit
-from .kit_requests import arguments, body_of, check_query, check_writer, line_of, wish_of
+from .kit_requests import arguments, body_of, check_query, check_writer, fault_of, refusals_as_http, wish_of
 
 __all__ = ["ACTS", "ELSEWHERE", "add_routes"]
 
@@ -91,7 +90,7 @@ class _Paths:
 
     async def show_fault(self, request: HttpRequest) -> HttpResponse:
         check_query(request, "fired", "timeout_ms")
-        fault = self._fault(request)
+        fault = fault_of(self._kit.faults.all(), request)
         wish = wish_of(request)
         if wish is not None:
             count, wait_s = wish
@@ -103,7 +102,7 @@ class _Paths:
 
     def remove_fault(self, request: HttpRequest) -> HttpResponse:
         check_writer(request)
-        fault = self._fault(request)
+        fault = fault_of(self._kit.faults.all(), request)
         fault.remove()
         return HttpResponse.json(fault_view(fault))
 
@@ -120,16 +119,11 @@ class _Paths:
         if name not in known:
             raise HttpError(404, unknown_word("act", name, sorted({*known, *(_ENDS if known is ACTS else ())})))
         method = self._kit.act(name)
-        try:
-            done = await method(**arguments(method, body))
-        except NotHereError as error:
-            raise HttpError(ELSEWHERE, str(error)) from error
-        except UnknownTopicError as error:
-            raise HttpError(404, str(error)) from error
-        except (ActError, TimeoutError) as error:
-            raise HttpError(503, str(error)) from error
-        except ValueError as error:
-            raise HttpError(400, line_of(error)) from error
+        with refusals_as_http():
+            try:
+                done = await method(**arguments(method, body))
+            except NotHereError as error:
+                raise HttpError(ELSEWHERE, str(error)) from error
         return HttpResponse.json({"act": name, "result": done})
 
     def _end(self, name: str, body: Mapping[str, Any]) -> HttpResponse:
@@ -141,22 +135,11 @@ class _Paths:
 
     async def move_clock(self, request: HttpRequest) -> HttpResponse:
         body = body_of(request)
-        try:
+        with refusals_as_http():
             return HttpResponse.json(await move_clock(self._kit.clock, body))
-        except TimeoutError as error:
-            raise HttpError(503, str(error)) from error
-        except ValueError as error:
-            raise HttpError(400, line_of(error)) from error
 
     def reset(self, request: HttpRequest) -> HttpResponse:
         if body_of(request):
             raise HttpError(400, "reset takes nothing")
         self._kit.reset()
         return HttpResponse.json({"reset": True})
-
-    def _fault(self, request: HttpRequest) -> Fault:
-        given = request.params["id"]
-        for fault in self._kit.faults.all():
-            if str(fault.id) == given:
-                return fault
-        raise HttpError(404, "there is no such fault")

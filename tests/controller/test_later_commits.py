@@ -37,7 +37,9 @@ def database(tmp_path: Path) -> CountingDatabase:
 
 
 @pytest.mark.parametrize("is_killed", [True, False])
-async def test_one_commit_at_the_end_contains_all_changes(database: CountingDatabase, is_killed: bool) -> None:
+async def test_temporary_store_writes_all_changes_in_one_commit_at_its_end(
+    database: CountingDatabase, is_killed: bool
+) -> None:
     store = await EmbeddedStore.open_on(database, clock_ms)
     for number in range(20):
         await store.create(f"/node-{number}")

@@ -228,7 +228,7 @@ def test_same_tests_run_on_another_cluster_and_skip_what_looks_inside(pytester: 
         def test_inside(kafka_broker, kafka_topic):
             kafka_broker.append(kafka_topic, b"x")
         @pytest.mark.parametrize("name", "acts kill settings start stop restart is_running reset".split())
-        def test_what_a_broker_of_the_test_has(kafka_broker, name):
+        def test_broker_of_a_test_offers_its_parts(kafka_broker, name):
             getattr(kafka_broker, name)
         def test_clock(kafka_clock): ...
         def test_cluster(kafka_cluster): ...

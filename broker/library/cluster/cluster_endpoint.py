@@ -28,14 +28,14 @@ from ...http.server import HttpServer
 from ...network.bound_sockets import BindError
 from ...network.settings import Endpoint
 from ...start_error import StartError
-from ...test_kit.act_error import ActError, UnknownTopicError
 from ...test_kit.fault_words import fault_view, set_fault
 from ...test_kit.kit_requests import (
     arguments,
     body_of,
     check_query,
     check_writer,
-    line_of,
+    fault_of,
+    refusals_as_http,
     shape_of,
     wish_of,
 )
@@ -157,14 +157,14 @@ class _Paths:
 
     async def show_fault(self, request: HttpRequest) -> HttpResponse:
         check_query(request, "fired", "timeout_ms")
-        fault, wish = self._fault(request), wish_of(request)
+        fault, wish = fault_of(self._cluster.faults.all(), request), wish_of(request)
         if wish is not None:
             await self._done(lambda: fault.wait_fired(*wish))
         return await self._json(lambda: _view(fault))
 
     async def remove_fault(self, request: HttpRequest) -> HttpResponse:
         check_writer(request)
-        fault = self._fault(request)
+        fault = fault_of(self._cluster.faults.all(), request)
         await self._done(fault.remove)
         return await self._json(lambda: _view(fault))
 
@@ -181,27 +181,17 @@ class _Paths:
         await self._done(self._words.reset_all)
         return HttpResponse.json({"reset": True})
 
-    def _fault(self, request: HttpRequest) -> SetFault:
-        given = request.params["id"]
-        for fault in self._cluster.faults.all():
-            if str(fault.id) == given:
-                return fault
-        raise HttpError(404, "there is no such fault")
-
     async def _json(self, work: Callable[[], dict[str, Any]], status: int = 200) -> HttpResponse:
         return HttpResponse.json(await self._done(work), status)
 
     async def _done(self, work: Callable[[], Result]) -> Result:
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self.threads, work)
-        except UnknownTopicError as error:
-            raise HttpError(404, str(error)) from error
-        except (ActError, TimeoutError, StartError) as error:
-            raise HttpError(503, str(error)) from error
-        except ValueError as error:
-            raise HttpError(400, line_of(error)) from error
-        except RuntimeError as error:  # the broker is not in a state for it
-            raise HttpError(409, str(error)) from error
+        with refusals_as_http():
+            try:
+                return await asyncio.get_running_loop().run_in_executor(self.threads, work)
+            except StartError as error:
+                raise HttpError(503, str(error)) from error
+            except RuntimeError as error:  # the broker is not in a state for it
+                raise HttpError(409, str(error)) from error
 
 
 def _view(fault: SetFault) -> dict[str, Any]:
