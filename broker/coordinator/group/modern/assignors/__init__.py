@@ -1,0 +1,1 @@
+"""Who gets which partition: Kafka's server-side assignors."""

@@ -1,0 +1,160 @@
+"""Assignors give every partition to one subscriber, evenly, and move little."""
+
+from collections import Counter
+from collections.abc import Mapping
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pybroker.broker.coordinator.group.modern.assignment import EMPTY, Assignment, pairs
+from pybroker.broker.coordinator.group.modern.assignors.assignor import Assigned, GroupSpec, MemberSpec, assign
+from pybroker.broker.coordinator.group.modern.assignors.table import ASSIGNORS
+
+UNIFORM, RANGE = ASSIGNORS["uniform"], ASSIGNORS["range"]
+TOPICS = [UUID(int=number) for number in range(1, 6)]
+A, B, C = TOPICS[:3]
+
+
+def group_of(
+    members: Mapping[str, set[UUID]],
+    counts: Mapping[UUID, int],
+    targets: Mapping[str, Assignment] | None = None,
+    instances: Mapping[str, str] | None = None,
+) -> GroupSpec:
+    """A group whose members subscribe to these topics."""
+    targets, instances = targets or {}, instances or {}
+    specs = {
+        name: MemberSpec(instances.get(name), frozenset(topics), targets.get(name, EMPTY))
+        for name, topics in members.items()
+    }
+    subscribed = set().union(*members.values()) & counts.keys()
+    existing = [topics & counts.keys() for topics in members.values()]
+    is_homogeneous = all(topics == existing[0] for topics in existing)
+    return GroupSpec(specs, {topic: counts[topic] for topic in subscribed}, is_homogeneous)
+
+
+@st.composite
+def groups(draw: st.DrawFn, *, same_topics: bool | None = None) -> GroupSpec:
+    names = draw(st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8))
+    counts = draw(st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 12), max_size=5))
+    some = st.sets(st.sampled_from(TOPICS))
+    if same_topics if same_topics is not None else draw(st.booleans()):
+        members = dict.fromkeys(names, draw(some))
+    else:
+        members = {name: draw(some) for name in names}
+    owners = st.sampled_from([*"abcdefgh", None])
+    targets: dict[str, dict[UUID, set[int]]] = {}
+    for topic in TOPICS:  # also topics that are gone, and partitions that are
+        for partition in range(draw(st.integers(0, 14))):
+            owner = draw(owners)
+            if owner is not None:
+                targets.setdefault(owner, {}).setdefault(topic, set()).add(partition)
+    frozen = {name: {topic: frozenset(own) for topic, own in by.items()} for name, by in targets.items()}
+    return group_of(members, counts, frozen, draw(st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from("xyz"))))
+
+
+def after(spec: GroupSpec, assigned: Assigned) -> GroupSpec:
+    """The group with this result as its target."""
+    members = {name: member._replace(target=assigned[name]) for name, member in spec.members.items()}
+    return spec._replace(members=members)
+
+
+def loads(assigned: Assigned) -> list[int]:
+    return [len(list(pairs(own))) for own in assigned.values()]
+
+
+def moved(spec: GroupSpec, assigned: Assigned) -> int:
+    """How many partitions went from one of the members to another."""
+    before = {each: name for name, member in spec.members.items() for each in pairs(member.target)}
+    return sum(before.get(each, name) != name for name, own in assigned.items() for each in pairs(own))
+
+
+@pytest.mark.parametrize("name", ASSIGNORS)
+@given(spec=groups())
+def test_each_partition_has_one_member_that_subscribes_to_it(name: str, spec: GroupSpec) -> None:
+    assigned = assign(ASSIGNORS[name], spec)
+    assert set(assigned) == set(spec.members)
+    given_out = Counter(each for own in assigned.values() for each in pairs(own))
+    read = set().union(*(member.topic_ids for member in spec.members.values())) & spec.partition_counts.keys()
+    assert given_out == Counter((topic, each) for topic in read for each in range(spec.partition_counts[topic]))
+    for member_id, own in assigned.items():
+        assert own.keys() <= spec.members[member_id].topic_ids
+        assert all(own.values())
+
+
+@pytest.mark.parametrize("name", ASSIGNORS)
+@given(spec=groups())
+def test_result_depends_neither_on_the_order_of_members_nor_on_earlier_calls(name: str, spec: GroupSpec) -> None:
+    assigned = assign(ASSIGNORS[name], spec)
+    turned = GroupSpec(
+        dict(reversed(list(spec.members.items()))),
+        dict(reversed(list(spec.partition_counts.items()))),
+        spec.is_homogeneous,
+    )
+    assert assign(ASSIGNORS[name], turned) == assigned
+
+
+@pytest.mark.parametrize("name", ASSIGNORS)
+@given(spec=groups())
+def test_nothing_moves_when_nothing_changed(name: str, spec: GroupSpec) -> None:
+    assigned = assign(ASSIGNORS[name], spec)
+    assert assign(ASSIGNORS[name], after(spec, assigned)) == assigned
+
+
+@given(spec=groups(same_topics=True))
+def test_uniform_gives_members_of_equal_subscriptions_equally_many(spec: GroupSpec) -> None:
+    found = loads(assign(UNIFORM, spec))
+    assert not found or max(found) - min(found) <= 1
+
+
+@given(spec=groups())
+def test_uniform_leaves_no_single_move_that_would_even_out_loads(spec: GroupSpec) -> None:
+    assigned = assign(UNIFORM, spec)
+    load = {name: len(list(pairs(own))) for name, own in assigned.items()}
+    for giver, own in assigned.items():
+        for taker, member in spec.members.items():
+            if own.keys() & member.topic_ids:
+                assert load[giver] - load[taker] <= 1
+
+
+@given(spec=groups(same_topics=True), newcomer=st.sampled_from("ABz"))
+def test_uniform_moves_no_more_than_a_newcomer_needs(spec: GroupSpec, newcomer: str) -> None:
+    spec = after(spec, assign(UNIFORM, spec))
+    topics = next((member.topic_ids for member in spec.members.values()), frozenset(spec.partition_counts))
+    joined = spec._replace(members={**spec.members, newcomer: MemberSpec(None, topics, EMPTY)})
+    assigned = assign(UNIFORM, joined)
+    assert moved(joined, assigned) == (len(list(pairs(assigned[newcomer]))) if spec.members else 0)
+
+
+def test_uniform_lets_members_with_one_more_keep_it() -> None:
+    """KAFKA-18688: two members with two partitions, one with one, whatever their names."""
+    targets: dict[str, Assignment] = {
+        "a": {A: frozenset({0})},
+        "b": {A: frozenset({1, 2})},
+        "c": {A: frozenset({3, 4})},
+    }
+    spec = group_of({name: {A} for name in "abc"}, {A: 5}, targets)
+    assert assign(UNIFORM, spec) == targets
+
+
+def test_range_cuts_topics_of_equal_size_in_the_same_places() -> None:
+    assigned = assign(RANGE, group_of({name: {A, B, C} for name in "ab"}, {A: 3, B: 3, C: 1}))
+    assert assigned == {
+        "a": {A: frozenset({0, 1}), B: frozenset({0, 1}), C: frozenset({0})},
+        "b": {A: frozenset({2}), B: frozenset({2})},
+    }
+
+
+def test_range_puts_static_members_first_by_their_instance_ids() -> None:
+    spec = group_of({name: {A} for name in "abc"}, {A: 3}, instances={"c": "1", "b": "2"})
+    assert assign(RANGE, spec) == {"c": {A: frozenset({0})}, "b": {A: frozenset({1})}, "a": {A: frozenset({2})}}
+
+
+@pytest.mark.parametrize("name", ASSIGNORS)
+@pytest.mark.parametrize("same_topics", [True, False])
+def test_large_group_is_assigned_in_many_steps(name: str, same_topics: bool) -> None:
+    members = {f"member-{number:04}": {A, TOPICS[1 if same_topics else 1 + number % 3]} for number in range(300)}
+    spec = group_of(members, {A: 2_000, B: 1_000, C: 500, TOPICS[3]: 100})
+    steps = sum(1 for _ in ASSIGNORS[name].steps(spec))
+    assert steps >= 300
