@@ -143,6 +143,7 @@ class ErrorCode(IntEnum):
     INVALID_VOTER_KEY = 125
     DUPLICATE_VOTER = 126
     VOTER_NOT_FOUND = 127
+    INVALID_REGULAR_EXPRESSION = 128
 
 
 def fitting(message: str) -> str:
@@ -988,6 +989,12 @@ class VoterNotFoundError(KafkaError):
     code = ErrorCode.VOTER_NOT_FOUND
 
 
+class InvalidRegularExpressionError(KafkaError):
+    """The regular expression is not valid."""
+
+    code = ErrorCode.INVALID_REGULAR_EXPRESSION
+
+
 _CLASSES: dict[int, type[KafkaError]] = {
     error_class.code: error_class
     for error_class in (
@@ -1119,5 +1126,6 @@ _CLASSES: dict[int, type[KafkaError]] = {
         InvalidVoterKeyError,
         DuplicateVoterError,
         VoterNotFoundError,
+        InvalidRegularExpressionError,
     )
 }

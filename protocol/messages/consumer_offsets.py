@@ -1,7 +1,9 @@
 """Keys and values of ``__consumer_offsets``. Each is stored after its version, an int16.
 
 A key's version says what the record is about: 0 and 1 an offset, 2 a classic group, 3 to 8 the new consumer protocol
-(KIP-848), 9 to 11 share groups (KIP-932). A null value deletes.
+(KIP-848), 9 to 11 share groups (KIP-932), 16 the topics of a pattern (KIP-848). A null value deletes.
+
+ConsumerGroupMetadataValue: Kafka 4.1 added the hash of the topics (KIP-1101).
 
 OffsetCommitValue: v1 expire timestamp, v2 neither, v3 leader epoch (KIP-320), v4 flexible.
 GroupMetadataValue: v1 rebalance timeout, v2 when the state was entered (KIP-211), v3 group instance ids (KIP-345),
@@ -75,6 +77,7 @@ class ConsumerGroupMetadataKey(wire.Message):
 @wire.message(versions="0", flexible="0+")
 class ConsumerGroupMetadataValue(wire.Message):
     epoch: int = wire.int32("0+", default=0)
+    metadata_hash: int = wire.int64("0+", default=0, tag=0)
 
 
 @wire.message(versions="4", flexible="none")
@@ -99,6 +102,19 @@ class TopicMetadata(wire.Struct):
 @wire.message(versions="0", flexible="0+")
 class ConsumerGroupPartitionMetadataValue(wire.Message):
     topics: list[TopicMetadata] = wire.array(TopicMetadata, "0+", default_factory=list)
+
+
+@wire.message(versions="16", flexible="none")
+class ConsumerGroupRegularExpressionKey(wire.Message):
+    group_id: str = wire.string("16", default="")
+    regular_expression: str = wire.string("16", default="")
+
+
+@wire.message(versions="0", flexible="0+")
+class ConsumerGroupRegularExpressionValue(wire.Message):
+    topics: list[str] = wire.array(wire.STRING, "0+", default_factory=list)
+    version: int = wire.int64("0+", default=0)
+    timestamp: int = wire.int64("0+", default=0)
 
 
 @wire.message(versions="7", flexible="none")

@@ -15,9 +15,12 @@ from pybroker.protocol.errors import (
     error_for,
 )
 
-REFERENCE: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parent.parent / "reference" / "messages.json").read_text()
-)["errors"]
+_FOLDER = Path(__file__).parent.parent / "reference"
+REFERENCE: list[dict[str, Any]] = [
+    entry
+    for name in ("messages.json", "messages-of-kafka-4.json")
+    for entry in json.loads((_FOLDER / name).read_text())["errors"]
+]
 
 
 def test_error_codes_equal_kafkas() -> None:

@@ -26,10 +26,11 @@ def _definitions() -> dict[str, Definition]:
 
 
 LATER = json.loads((Path(__file__).parent.parent / "reference" / "messages-of-kafka-4.json").read_text())
-"""The APIs with versions of Kafka 4 that are declared here, and the fields that these versions add or lack."""
+"""The APIs with versions of Kafka 4 that are declared here, the fields that these versions add or lack, and records."""
 
 
 def _add_later_versions(definitions: dict[str, Definition]) -> None:
+    definitions.update({definition["name"]: definition for definition in LATER["consumerOffsetsRecords"]})
     for api, version in LATER["lastVersions"].items():
         for name in (f"{api}Request", f"{api}Response"):
             definitions[name]["validVersions"] = f"0-{version}"
