@@ -14,6 +14,7 @@ from ....protocol.records.record import read_records
 from ....protocol.records.walk import Record
 from .base import GroupBase
 from .classic_replay import ClassicReplay
+from .consumer.replay import CONSUMER_KEY_VERSIONS, ConsumerReplay
 from .group import Group
 from .offset_replay import OffsetReplay
 from .record_keys import GROUP_KEY_VERSION, OFFSET_KEY_VERSIONS
@@ -38,6 +39,7 @@ class Replay:
         self._parts: Mapping[int, ReplayPart] = {
             **dict.fromkeys(OFFSET_KEY_VERSIONS, self._offsets),
             GROUP_KEY_VERSION: ClassicReplay(),
+            **dict.fromkeys(CONSUMER_KEY_VERSIONS, ConsumerReplay()),
         }
         self._unknown: dict[int, int] = {}
         """How many records were left out, by the version of their key."""

@@ -1,26 +1,21 @@
 """A member of a consumer group: what it told of itself, and its assignment."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from ..modern.assignment import EMPTY, Assignment
+from ..modern.assignment import EMPTY
 from .records import CurrentMember, MemberMetadata
 from .states import MemberState
 
-__all__ = ["ConsumerMember"]
+__all__ = ["NO_EPOCH", "ConsumerMember", "nothing_assigned"]
+
+NO_EPOCH = -1
 
 
-@dataclass(slots=True)
-class ConsumerMember:
-    """``metadata`` and ``current``: the member's newest records."""
+class ConsumerMember(NamedTuple):
+    """The member's newest records."""
 
     metadata: MemberMetadata
     current: CurrentMember
-
-    @classmethod
-    def new(cls, metadata: MemberMetadata) -> "ConsumerMember":
-        """A member without partitions, at epoch 0."""
-        current = CurrentMember(metadata.member_id, 0, -1, MemberState.STABLE, EMPTY, EMPTY)
-        return cls(metadata, current)
 
     @property
     def member_id(self) -> str:
@@ -30,10 +25,11 @@ class ConsumerMember:
     def epoch(self) -> int:
         return self.current.epoch
 
-    @property
-    def state(self) -> MemberState:
-        return self.current.state
+    def has_reached(self, target_epoch: int) -> bool:
+        """Whether the member has all that the target assignment of this epoch gives it."""
+        return self.current.state is MemberState.STABLE and self.current.epoch == target_epoch
 
-    @property
-    def assigned(self) -> Assignment:
-        return self.current.assigned
+
+def nothing_assigned(member_id: str) -> CurrentMember:
+    """The assignment of a new member: epoch 0, no partitions."""
+    return CurrentMember(member_id, 0, NO_EPOCH, MemberState.STABLE, EMPTY, EMPTY)

@@ -1,6 +1,6 @@
-"""The records of a consumer group in ``__consumer_offsets``, as values. The bytes are Kafka 4.2's.
+"""The records of a consumer group, as values. Their bytes are in ``record_bytes.py``.
 
-**How.** Every change of a group is a tuple of these records: first applied to memory, then written as one batch.
+**How.** Every change of a group is a tuple of these records: applied to memory at once, then written as one batch.
 """
 
 from enum import IntEnum
@@ -19,7 +19,6 @@ __all__ = [
     "ResolvedPattern",
     "TargetEpoch",
     "TargetMember",
-    "encode",
 ]
 
 
@@ -28,7 +27,7 @@ class RecordKind(IntEnum):
 
     GROUP = 3
     PARTITION_METADATA = 4
-    """Kafka 4.0 alone writes it; later releases delete it."""
+    """Only Kafka 4.0 writes it; later releases delete it."""
     MEMBER = 5
     TARGET = 6
     TARGET_MEMBER = 7
@@ -44,20 +43,20 @@ class GroupEpoch(NamedTuple):
 
 
 class MemberMetadata(NamedTuple):
-    """What a member told of itself. ``names``: sorted. ``pattern``: None, or "" in Kafka's records, for none.
+    """What a member told of itself. ``names``: sorted. ``pattern``: None or "" for none.
 
     ``rebalance_timeout_ms``: -1 when unknown.
     """
 
     member_id: str
-    instance_id: str | None
-    rack_id: str | None
-    client_id: str
-    client_host: str
-    names: tuple[str, ...]
-    pattern: str | None
-    rebalance_timeout_ms: int
-    server_assignor: str | None
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    names: tuple[str, ...] = ()
+    pattern: str | None = None
+    rebalance_timeout_ms: int = -1
+    server_assignor: str | None = None
 
 
 class TargetEpoch(NamedTuple):
@@ -101,8 +100,3 @@ class Removed(NamedTuple):
 
 
 GroupRecord = GroupEpoch | MemberMetadata | TargetEpoch | TargetMember | CurrentMember | ResolvedPattern | Removed
-
-
-def encode(group_id: str, record: GroupRecord) -> tuple[bytes, bytes | None]:
-    """Key and value of a record; the value of a tombstone is None."""
-    raise NotImplementedError

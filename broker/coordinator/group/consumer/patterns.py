@@ -1,0 +1,31 @@
+"""Records of the topics that were found for the patterns of a consumer group's members."""
+
+from collections.abc import Iterable
+
+from ..modern.topics import TopicLookup, metadata_hash
+from .consumer_group import ConsumerGroup
+from .records import GroupEpoch, GroupRecord, ResolvedPattern
+
+__all__ = ["resolved_records"]
+
+
+def resolved_records(
+    group: ConsumerGroup, resolved: Iterable[ResolvedPattern], topics: TopicLookup
+) -> tuple[GroupRecord, ...]:
+    """The records of patterns whose topics were looked up. Patterns that no member uses any more are left out."""
+    records: list[GroupRecord] = []
+    subscriptions = group.subscriptions.copy()
+    has_changed = False
+    for found in resolved:
+        if not subscriptions.count_with(found.pattern):
+            continue
+        records.append(found)
+        before = group.patterns[found.pattern].topics if found.pattern in group.patterns else frozenset()
+        if before != found.topics:
+            has_changed = True
+            subscriptions.remove_matches(before)
+            subscriptions.add_matches(found.topics)
+    new_hash = metadata_hash(subscriptions.topics, topics)
+    if has_changed or (records and new_hash != group.metadata_hash):
+        records.append(GroupEpoch(group.epoch + 1, new_hash))
+    return tuple(records)
