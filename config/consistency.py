@@ -1,6 +1,6 @@
 """Checks across several settings, as Kafka's broker makes them (``KafkaConfig.validateValues``).
 
-Kafka's checks for KRaft, the newer group protocols and SASL are left out. The check of the group session timeouts is
+Kafka's checks for KRaft, share groups and SASL are left out. The check of the group session timeouts is
 pybroker's own.
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from .config import Config
 from .config_error import ConfigError
+from .group_protocols import asks_for_consumer_protocol, assignor_name
 from .listeners import is_every_address
 from .versions import is_at_least, metadata_version
 
@@ -26,6 +27,20 @@ _ORDERED = (
     ("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"),
     ("offsets.topic.num.partitions", "pybroker.partitions.max.per.creation"),
     ("transaction.state.log.num.partitions", "pybroker.partitions.max.per.creation"),
+)
+
+# (lowest, value, highest)
+_BOUNDED_OF_CONSUMER_GROUPS = (
+    (
+        "group.consumer.min.heartbeat.interval.ms",
+        "group.consumer.heartbeat.interval.ms",
+        "group.consumer.max.heartbeat.interval.ms",
+    ),
+    (
+        "group.consumer.min.session.timeout.ms",
+        "group.consumer.session.timeout.ms",
+        "group.consumer.max.session.timeout.ms",
+    ),
 )
 
 
@@ -157,8 +172,22 @@ def _check_groups(config: Config) -> None:
         raise _bad(
             config, "offsets.topic.compression.codec", "must be 0 (none), 1 (gzip), 2 (snappy), 3 (lz4) or 4 (zstd)"
         )
-    if config.list("group.coordinator.rebalance.protocols") != ("classic",):
-        raise _bad(config, "group.coordinator.rebalance.protocols", "must be classic; the others need KRaft")
+    if not {"classic"} <= set(config.list("group.coordinator.rebalance.protocols")) <= {"classic", "consumer"}:
+        raise _bad(config, "group.coordinator.rebalance.protocols", "must be classic, or classic,consumer")
+    if asks_for_consumer_protocol(config):
+        _check_consumer_groups(config)
+
+
+def _check_consumer_groups(config: Config) -> None:
+    for least, name, most in _BOUNDED_OF_CONSUMER_GROUPS:
+        if not config.int(least) <= config.int(name) <= config.int(most):
+            raise _bad(config, name, f"must be from {config.shown(least)} to {config.shown(most)}")
+    if config.int("group.consumer.heartbeat.interval.ms") >= config.int("group.consumer.session.timeout.ms"):
+        below = config.shown("group.consumer.session.timeout.ms")
+        raise _bad(config, "group.consumer.heartbeat.interval.ms", f"must be below {below}")
+    assignors = config.list("group.consumer.assignors")
+    if not assignors or not all(map(assignor_name, assignors)):
+        raise _bad(config, "group.consumer.assignors", "must name uniform, range or both; other classes need a JVM")
 
 
 def _check_protocol_version(config: Config) -> None:

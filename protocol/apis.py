@@ -122,8 +122,8 @@ class Listener(Enum):
 class ApiSpec:
     """One API. ``advertised`` are the versions that ApiVersions of Kafka 3.9 reports, or None.
 
-    All of ``versions`` can be encoded and decoded, among them some of Kafka 4: those for ``transaction.version`` 2, and
-    ListOffsets 10, from which clients infer Kafka 4.
+    All of ``versions`` can be encoded and decoded, among them some of Kafka 4: those for ``transaction.version`` 2 and
+    ``group.version`` 1, and ListOffsets 10, from which clients infer Kafka 4.
     ``flexible`` are the versions with compact lengths and tagged fields.
     """
 
@@ -289,8 +289,8 @@ API_SPECS: Mapping[ApiKey, ApiSpec] = {
         _spec(ApiKey.DESCRIBE_TRANSACTIONS, "DescribeTransactions", "0", "0+", "0", _ZK, _KRAFT),
         _spec(ApiKey.LIST_TRANSACTIONS, "ListTransactions", "0-1", "0+", "0-1", _ZK, _KRAFT),
         _spec(ApiKey.ALLOCATE_PRODUCER_IDS, "AllocateProducerIds", "0", "0+", "0", _ZK, _CONTROLLER),
-        _spec(ApiKey.CONSUMER_GROUP_HEARTBEAT, "ConsumerGroupHeartbeat", "0", "0+", "0", _ZK, _KRAFT),
-        _spec(ApiKey.CONSUMER_GROUP_DESCRIBE, "ConsumerGroupDescribe", "0", "0+", "0", _ZK, _KRAFT),
+        _spec(ApiKey.CONSUMER_GROUP_HEARTBEAT, "ConsumerGroupHeartbeat", "0-1", "0+", "0", _ZK, _KRAFT),
+        _spec(ApiKey.CONSUMER_GROUP_DESCRIBE, "ConsumerGroupDescribe", "0-1", "0+", "0", _ZK, _KRAFT),
         _spec(ApiKey.CONTROLLER_REGISTRATION, "ControllerRegistration", "0", "0+", "0", _CONTROLLER),
         _spec(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, "GetTelemetrySubscriptions", "0", "0+", "0", _KRAFT),
         _spec(ApiKey.PUSH_TELEMETRY, "PushTelemetry", "0", "0+", "0", _KRAFT),

@@ -1,9 +1,9 @@
-"""Settings of the newer group protocols (KIP-848, KIP-932), which Kafka 3.9 serves in KRaft mode only."""
+"""Settings of the newer group protocols (KIP-848, KIP-932). Kafka 3.9 serves them in KRaft mode only."""
 
 from ..checks import OneOf, OneOfInAnyCase, at_least, between
-from ..setting import MEDIUM, READ_ONLY, Setting
+from ..setting import ACTED_ON, MEDIUM, READ_ONLY, Setting
 from ..values import BOOLEAN, INT, LIST, SHORT, STRING
-from .parts import CLASSIC_PROTOCOL, NEW_GROUPS
+from .parts import GROUP_MIGRATION, GROUP_PROTOCOLS, NEW_GROUPS
 
 # The rows form a table; the formatter would put each argument on a line of its own.
 # fmt: off
@@ -11,32 +11,32 @@ SETTINGS = (
     Setting("group.consumer.assignors", LIST,
             "org.apache.kafka.coordinator.group.assignor.UniformAssignor,"
             "org.apache.kafka.coordinator.group.assignor.RangeAssignor",
-            None, MEDIUM, READ_ONLY, NEW_GROUPS,
+            None, MEDIUM, READ_ONLY, ACTED_ON,
             "Assignors that the coordinator runs, the first being the default."),
-    Setting("group.consumer.heartbeat.interval.ms", INT, "5000", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
+    Setting("group.consumer.heartbeat.interval.ms", INT, "5000", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,
             "Heartbeat interval given to members."),
-    Setting("group.consumer.max.heartbeat.interval.ms", INT, "15000", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
+    Setting("group.consumer.max.heartbeat.interval.ms", INT, "15000", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,
             "Longest heartbeat interval that may be set."),
-    Setting("group.consumer.max.session.timeout.ms", INT, "60000", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
+    Setting("group.consumer.max.session.timeout.ms", INT, "60000", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,
             "Longest session timeout that may be set."),
-    Setting("group.consumer.max.size", INT, "2147483647", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
+    Setting("group.consumer.max.size", INT, "2147483647", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,
             "Most members of a group."),
     Setting("group.consumer.migration.policy", STRING,
             "disabled", OneOfInAnyCase("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"),
-            MEDIUM, READ_ONLY, NEW_GROUPS,
+            MEDIUM, READ_ONLY, GROUP_MIGRATION,
             "Which groups may pass from one protocol to the other.", internal=True),
-    Setting("group.consumer.min.heartbeat.interval.ms", INT, "5000", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
+    Setting("group.consumer.min.heartbeat.interval.ms", INT, "5000", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,
             "Shortest heartbeat interval that may be set."),
-    Setting("group.consumer.min.session.timeout.ms", INT, "45000", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
+    Setting("group.consumer.min.session.timeout.ms", INT, "45000", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,
             "Shortest session timeout that may be set."),
-    Setting("group.consumer.session.timeout.ms", INT, "45000", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
+    Setting("group.consumer.session.timeout.ms", INT, "45000", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,
             "Session timeout given to members."),
     Setting("group.coordinator.append.linger.ms", INT, "10", at_least(0), MEDIUM, READ_ONLY, NEW_GROUPS,
             "Time for which the newer coordinator gathers writes."),
     Setting("group.coordinator.new.enable", BOOLEAN, "false", None, MEDIUM, READ_ONLY, NEW_GROUPS,
             "Run the newer coordinator.", internal=True),
     Setting("group.coordinator.rebalance.protocols", LIST,
-            "classic", OneOf("consumer", "classic", "share", "unknown"), MEDIUM, READ_ONLY, CLASSIC_PROTOCOL,
+            "classic", OneOf("consumer", "classic", "share", "unknown"), MEDIUM, READ_ONLY, GROUP_PROTOCOLS,
             "Group protocols that are served."),
     Setting("group.coordinator.threads", INT, "1", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
             "Threads of the newer coordinator."),

@@ -5,7 +5,7 @@ from uuid import UUID
 from ..codec import wire
 
 
-@wire.message(api_key=69, versions="0", flexible="0+")
+@wire.message(api_key=69, versions="0-1", flexible="0+")
 class ConsumerGroupDescribeRequest(wire.Message):
     group_ids: list[str] = wire.array(wire.STRING, "0+", default_factory=list)
     include_authorized_operations: bool = wire.boolean("0+", default=False)
@@ -35,6 +35,7 @@ class Member(wire.Struct):
     subscribed_topic_regex: str | None = wire.string("0+", nullable="0+", default=None)
     assignment: Assignment = wire.struct_field(Assignment, "0+", default_factory=Assignment)
     target_assignment: Assignment = wire.struct_field(Assignment, "0+", default_factory=Assignment)
+    member_type: int = wire.int8("1+", default=-1, ignorable=True)
 
 
 @wire.struct
@@ -50,7 +51,7 @@ class DescribedGroup(wire.Struct):
     authorized_operations: int = wire.int32("0+", default=-2147483648)
 
 
-@wire.message(api_key=69, versions="0", flexible="0+")
+@wire.message(api_key=69, versions="0-1", flexible="0+")
 class ConsumerGroupDescribeResponse(wire.Message):
     throttle_time_ms: int = wire.int32("0+", default=0)
     groups: list[DescribedGroup] = wire.array(DescribedGroup, "0+", default_factory=list)

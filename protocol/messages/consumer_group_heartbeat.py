@@ -14,7 +14,7 @@ class RequestTopicPartitions(wire.Struct):
     partitions: list[int] = wire.array(wire.INT32, "0+", default_factory=list)
 
 
-@wire.message(api_key=68, versions="0", flexible="0+")
+@wire.message(api_key=68, versions="0-1", flexible="0+")
 class ConsumerGroupHeartbeatRequest(wire.Message):
     group_id: str = wire.string("0+", default="")
     member_id: str = wire.string("0+", default="")
@@ -23,6 +23,7 @@ class ConsumerGroupHeartbeatRequest(wire.Message):
     rack_id: str | None = wire.string("0+", nullable="0+", default=None)
     rebalance_timeout_ms: int = wire.int32("0+", default=-1)
     subscribed_topic_names: list[str] | None = wire.array(wire.STRING, "0+", nullable="0+", default=None)
+    subscribed_topic_regex: str | None = wire.string("1+", nullable="1+", default=None)
     server_assignor: str | None = wire.string("0+", nullable="0+", default=None)
     topic_partitions: list[RequestTopicPartitions] | None = wire.array(
         RequestTopicPartitions, "0+", nullable="0+", default=None
@@ -40,7 +41,7 @@ class Assignment(wire.Struct):
     topic_partitions: list[ResponseTopicPartitions] = wire.array(ResponseTopicPartitions, "0+", default_factory=list)
 
 
-@wire.message(api_key=68, versions="0", flexible="0+")
+@wire.message(api_key=68, versions="0-1", flexible="0+")
 class ConsumerGroupHeartbeatResponse(wire.Message):
     throttle_time_ms: int = wire.int32("0+", default=0)
     error_code: int = wire.int16("0+", default=0)

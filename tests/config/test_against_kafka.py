@@ -19,6 +19,7 @@ CASES = (FOLDER / "kafka_settings_cases.txt").read_text(encoding="utf-8").splitl
 DIFFERENT = {
     "listeners=PLAINTEXT://0.0.0.0:9092": "taken: each client is told the address by which it came",
     "group.min.session.timeout.ms=9;group.max.session.timeout.ms=8": "refused: no consumer could join",
+    "group.coordinator.rebalance.protocols=classic,consumer": "taken: the consumer protocol does not need KRaft",
     "inter.broker.protocol.version=2.8": "refused: nothing older than 3.0 is spoken between brokers",
 }
 

@@ -9,6 +9,7 @@ from pybroker.config.load import load_config, unchecked_config, with_overrides
 from pybroker.config.notices import notices
 from pybroker.config.printed_config import printed_config
 
+CONSUMER = "group.coordinator.rebalance.protocols=classic,consumer\n"
 TWO_NAMES = "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,EXT:PLAINTEXT\n"
 
 
@@ -156,7 +157,15 @@ def test_the_bound_on_requests_follows_a_larger_frame_and_is_checked_when_given(
         ("connections.max.idle.ms=100", "connections.max.idle.ms=100"),
         ("offsets.commit.required.acks=2", "offsets.commit.required.acks=2"),
         ("offsets.topic.compression.codec=5", "offsets.topic.compression.codec=5"),
-        ("group.coordinator.rebalance.protocols=classic,consumer", "group.coordinator.rebalance.protocols="),
+        ("group.coordinator.rebalance.protocols=consumer", "group.coordinator.rebalance.protocols="),
+        ("group.coordinator.rebalance.protocols=classic,share", "group.coordinator.rebalance.protocols="),
+        (CONSUMER + "group.consumer.heartbeat.interval.ms=4999", "group.consumer.heartbeat.interval.ms=4999"),
+        (CONSUMER + "group.consumer.session.timeout.ms=60001", "group.consumer.session.timeout.ms=60001"),
+        (
+            CONSUMER + "group.consumer.heartbeat.interval.ms=45000\ngroup.consumer.max.heartbeat.interval.ms=45000",
+            "group.consumer.heartbeat.interval.ms=45000",
+        ),
+        (CONSUMER + "group.consumer.assignors=mine", "group.consumer.assignors=mine"),
         ("inter.broker.protocol.version=2.8", "inter.broker.protocol.version=2.8"),
         ("inter.broker.protocol.version=4.0-IV0", "inter.broker.protocol.version=4.0-IV0"),
         ("listener.name.plaintext.max.connections=-5", "listener.name.plaintext.max.connections=-5"),
@@ -399,3 +408,10 @@ def test_relative_path_in_a_deleted_working_directory_is_refused_with_the_way_ou
     with pytest.raises(ConfigError, match=r"the working directory was deleted; start .* or name absolute") as raised:
         load_config("", settings)
     assert str(raised.value).startswith(named)
+
+
+@pytest.mark.parametrize("text", ["group.consumer.heartbeat.interval.ms=1", "group.consumer.assignors=mine"])
+def test_settings_of_consumer_groups_are_checked_together_only_when_their_protocol_is_served(text: str) -> None:
+    load_config(text)
+    with pytest.raises(ConfigError):
+        load_config(CONSUMER + text)

@@ -2,14 +2,31 @@
 
 from typing import NamedTuple
 
+from .....config.config import Config
+from .....config.group_protocols import assignor_name
+
 __all__ = ["ConsumerGroupSettings"]
 
 
 class ConsumerGroupSettings(NamedTuple):
-    """``assignors``: the names of the assignors on offer, the default first."""
+    """``assignors``: the names of the assignors on offer, the default first.
+
+    ``regex_refresh_ms``: how old the topics of a pattern may become. Kafka 4.1 has a setting for it.
+    """
 
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 5_000
     max_size: int = 2**31 - 1
     assignors: tuple[str, ...] = ("uniform", "range")
     regex_refresh_ms: int = 600_000
+
+    @classmethod
+    def from_config(cls, config: Config) -> "ConsumerGroupSettings":
+        """From a broker's configuration."""
+        names = map(assignor_name, config.list("group.consumer.assignors"))
+        return cls(
+            session_timeout_ms=config.int("group.consumer.session.timeout.ms"),
+            heartbeat_interval_ms=config.int("group.consumer.heartbeat.interval.ms"),
+            max_size=config.int("group.consumer.max.size"),
+            assignors=tuple(dict.fromkeys(name for name in names if name is not None)),
+        )
