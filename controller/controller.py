@@ -34,7 +34,7 @@ from .controller_settings import ControllerSettings
 from .controller_term import ControllerTerm
 from .controller_times import ControllerTimes
 from .election_request import ElectionRequest, outcome
-from .features import TRANSACTION_VERSION, FeatureUpdate, why_refused
+from .features import FeatureUpdate, why_refused
 from .isr_rules import IsrChange
 from .leader_election import ElectionStrategy
 from .producer_ids import ProducerIdBlocks, ProducerIdsExhaustedError
@@ -291,8 +291,8 @@ class Controller:
 
         return await self.call("producer ids", allocate)
 
-    async def update_transaction_version(self, update: FeatureUpdate, *, validate_only: bool) -> str | None:
-        """Change the level of ``transaction.version``, or only check whether it may be changed. Returns why it may not.
+    async def update_feature(self, update: FeatureUpdate, *, validate_only: bool) -> str | None:
+        """Change the level of a feature, or only check whether it may be changed. Returns why it may not.
 
         Raises NotControllerError, and FeatureUpdateFailedError when another writer was faster.
         """
@@ -300,10 +300,10 @@ class Controller:
         async def run() -> str | None:
             self._expect_active()
             features, version = await read_features(self._tree.store)
-            current_level = features.levels.get(TRANSACTION_VERSION, 0)
+            current_level = features.levels.get(update.feature, 0)
             reason = why_refused(update, current_level, self.context.live_or_shutting_down)
             if reason is None and not validate_only and update.level != current_level:
-                changed = levels_with(features, TRANSACTION_VERSION, update.level)
+                changed = levels_with(features, update.feature, update.level)
                 try:
                     await self._tree.store.set(znodes.FEATURE_PATH, changed.encode(), version)
                 except BadVersionError as error:

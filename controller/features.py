@@ -9,18 +9,23 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
+from ..config.config import Config
+from ..config.group_protocols import asks_for_consumer_protocol
 from .tree import znodes
 from .tree.config_tree import read_watched
 from .tree.metadata_store import MetadataStore, MetadataStoreError, Watch, WatchEvent
 from .tree.znodes import BrokerInfo, Features, FeatureStatus, ZnodeDecodeError
 
 __all__ = [
+    "GROUP_VERSION",
+    "LAST_GROUP_VERSION",
     "LAST_TRANSACTION_VERSION",
     "REGISTERED_FEATURES",
     "TRANSACTION_VERSION",
     "FeatureLevels",
     "FeatureUpdate",
     "UpgradeType",
+    "registered_features",
     "why_refused",
 ]
 
@@ -30,6 +35,9 @@ TRANSACTION_VERSION = "transaction.version"
 LAST_TRANSACTION_VERSION = 2
 REGISTERED_FEATURES = {TRANSACTION_VERSION: {"min_version": 1, "max_version": LAST_TRANSACTION_VERSION}}
 """In the registration of this broker. Old Kafka, such as 3.4, cannot read a lowest version of 0."""
+GROUP_VERSION = "group.version"
+LAST_GROUP_VERSION = 1
+"""From this level on brokers serve the consumer protocol (KIP-848)."""
 
 
 class UpgradeType(IntEnum):
@@ -42,10 +50,22 @@ class UpgradeType(IntEnum):
 
 
 class FeatureUpdate(NamedTuple):
-    """The level that a client wants for ``transaction.version``."""
+    """The level that a client wants for a feature."""
 
     level: int
     upgrade_type: UpgradeType
+    feature: str = TRANSACTION_VERSION
+
+
+def registered_features(config: Config) -> Mapping[str, Mapping[str, int]]:
+    """The features in the registration of a broker with these settings.
+
+    ``group.version`` is among them only where the consumer protocol is asked for, so that its level can be raised only
+    when every broker of the cluster serves the protocol.
+    """
+    if not asks_for_consumer_protocol(config):
+        return REGISTERED_FEATURES
+    return {**REGISTERED_FEATURES, GROUP_VERSION: {"min_version": 1, "max_version": LAST_GROUP_VERSION}}
 
 
 def why_refused(update: FeatureUpdate, current_level: int, brokers: Iterable[BrokerInfo]) -> str | None:
@@ -58,7 +78,7 @@ def why_refused(update: FeatureUpdate, current_level: int, brokers: Iterable[Bro
     if update.level < 0:
         return "A feature version cannot be less than 0."
     for broker in brokers:
-        highest = broker.features.get(TRANSACTION_VERSION, {}).get("max_version", 0)
+        highest = broker.features.get(update.feature, {}).get("max_version", 0)
         if update.level > highest:
             which = "does not support this feature." if highest == 0 else f"only supports versions 0-{highest}"
             return f"Broker {broker.broker_id} {which}"
@@ -84,6 +104,7 @@ class FeatureLevels:
         self._listeners: list[Callable[[], None]] = []
         self.epoch = 0
         self.transaction_version = 0
+        self.group_version = 0
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call ``listener`` after each change."""
@@ -110,14 +131,18 @@ class FeatureLevels:
             raise
         if node is not None:
             data, stat = node
-            self._take(_levels_in(data).get(TRANSACTION_VERSION, 0), stat.version)
+            self._take(_levels_in(data), stat.version)
 
-    def _take(self, transaction_version: int, epoch: int) -> None:
-        has_changed = self._has_read and transaction_version != self.transaction_version
+    def _take(self, levels: Mapping[str, int], epoch: int) -> None:
+        before = {TRANSACTION_VERSION: self.transaction_version, GROUP_VERSION: self.group_version}
+        self.epoch = epoch
+        self.transaction_version = levels.get(TRANSACTION_VERSION, 0)
+        self.group_version = levels.get(GROUP_VERSION, 0)
+        changed = [name for name, level in before.items() if levels.get(name, 0) != level and self._has_read]
         self._has_read = True
-        self.epoch, self.transaction_version = epoch, transaction_version
-        if has_changed:
-            logger.info("%s is %d now", TRANSACTION_VERSION, transaction_version)
+        for name in changed:
+            logger.info("%s is %d now", name, levels.get(name, 0))
+        if changed:
             for listener in self._listeners:
                 listener()
 

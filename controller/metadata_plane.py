@@ -18,7 +18,7 @@ from .broker_registration import (
 )
 from .controller import Controller
 from .controller_settings import ControllerSettings
-from .features import REGISTERED_FEATURES
+from .features import registered_features
 from .producer_ids import ProducerIdBlocks, ProducerIds
 from .topics.auto_creation import AutoTopicCreation
 from .topics.partition_limit import PartitionLimit
@@ -177,7 +177,7 @@ class MetadataPlane:
             endpoints=tuple(endpoints),
             timestamp_ms=self._clock_ms(),
             rack=self.config.optional_string("broker.rack"),
-            features=REGISTERED_FEATURES,
+            features=registered_features(self.config),
         )
 
     def update_config(self, config: Config) -> None:

@@ -19,6 +19,7 @@ from ..metadata.topic_waiters import TopicWaiters
 from ..requests.served_versions import ServedVersions, served_versions
 from ..requests.throttling import Throttling
 from ..settings.live_settings import LiveSettings
+from .cluster.group_version import GroupVersion
 
 if TYPE_CHECKING:
     from ..security.acl.acl_administration import AclAdministration
@@ -53,6 +54,11 @@ class BrokerParts:
     def is_in_cluster(self) -> bool:
         """Whether other brokers may share this broker's metadata store."""
         return not self.config.uses_embedded_store
+
+    @property
+    def group_version(self) -> GroupVersion:
+        """Whether the consumer protocol is served."""
+        return GroupVersion.of(self.config, self.settings.features)
 
     @property
     def served_versions(self) -> ServedVersions:

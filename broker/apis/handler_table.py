@@ -29,4 +29,6 @@ def handlers(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     rows = [row for theme in themes for row in theme(parts).items()]
     table = dict(rows)
     invariant(len(table) == len(rows), "an API has a row in two tables")
-    return with_api_versions(table, parts.settings.features, parts.served_versions, is_in_cluster=parts.is_in_cluster)
+    return with_api_versions(
+        table, parts.settings.features, parts.served_versions, parts.group_version, is_in_cluster=parts.is_in_cluster
+    )

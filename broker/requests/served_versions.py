@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...config.config import Config
+from ...config.group_protocols import asks_for_consumer_protocol
 from ...config.versions import release_to_answer_as
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec.schema import VersionRange
@@ -49,36 +50,47 @@ class ServedVersions:
         )
 
 
-OWN_VERSIONS = ServedVersions(
-    {key: spec.versions for key, spec in API_SPECS.items()},
-    {key: spec.advertised or spec.versions for key, spec in API_SPECS.items()},
-)
+_OF_CONSUMER_GROUPS = (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE)
+
+
+def _own_versions(*, has_consumer_groups: bool) -> ServedVersions:
+    listed = {key: spec.advertised or spec.versions for key, spec in API_SPECS.items()}
+    accepted = {key: spec.versions for key, spec in API_SPECS.items()}
+    if not has_consumer_groups:
+        accepted |= {key: listed[key] for key in _OF_CONSUMER_GROUPS}
+    return ServedVersions(accepted, listed)
+
+
+OWN_VERSIONS = _own_versions(has_consumer_groups=False)
+_WITH_CONSUMER_GROUPS = _own_versions(has_consumer_groups=True)
+"""Of a broker whose settings ask for the consumer protocol (KIP-848). ApiVersions lists it while it is served."""
 
 
 def served_versions(config: Config) -> ServedVersions:
     """The versions of a broker with these settings."""
     given = config.optional_string("pybroker.as.version")
     release = None if given is None else release_to_answer_as(given)
-    return versions_as(release, accepts_all=not config.uses_embedded_store)
+    own = _WITH_CONSUMER_GROUPS if asks_for_consumer_protocol(config) else OWN_VERSIONS
+    return versions_as(release, own, accepts_all=not config.uses_embedded_store)
 
 
-def versions_as(name: str | None, *, accepts_all: bool = False) -> ServedVersions:
+def versions_as(name: str | None, own: ServedVersions = OWN_VERSIONS, *, accepts_all: bool = False) -> ServedVersions:
     """The versions of the release ``name``, as far as pybroker has them; None: all that it has.
 
     ``accepts_all``: others are not listed, but accepted. Raises KeyError for an unknown release.
     """
     if name is None:
-        return OWN_VERSIONS
+        return own
     from ...protocol.releases.release import release_named  # imported only here: faster start without
 
     release = release_named(name)
     known = {
-        key: (_both(spec.versions, release.versions[key]), _both(spec.versions, release.listed_versions(key)))
-        for key, spec in API_SPECS.items()
+        key: (_both(versions, release.versions[key]), _both(versions, release.listed_versions(key)))
+        for key, versions in own.accepted.items()
         if key in release.versions
     }
     common = {key: both for key, both in known.items() if both[0].first <= both[0].last}
-    accepted = OWN_VERSIONS.accepted if accepts_all else {key: each for key, (each, _) in common.items()}
+    accepted = own.accepted if accepts_all else {key: each for key, (each, _) in common.items()}
     return ServedVersions(accepted, {key: each for key, (_, each) in common.items()}, release)
 
 

@@ -55,6 +55,10 @@ THROUGH = {
 # Acted on by checks in `config/`.
 CHECKED_HERE = {
     "broker.id.generation.enable",
+    "group.consumer.max.heartbeat.interval.ms",
+    "group.consumer.max.session.timeout.ms",
+    "group.consumer.min.heartbeat.interval.ms",
+    "group.consumer.min.session.timeout.ms",
     "pybroker.http.insecure",
     "sasl.client.callback.handler.class",
     "sasl.login.callback.handler.class",

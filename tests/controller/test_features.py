@@ -1,14 +1,17 @@
 """The level of transaction.version: who may change it, and how every broker learns it."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pybroker.config.load import load_config
 from pybroker.controller.features import (
     REGISTERED_FEATURES,
     FeatureLevels,
     FeatureUpdate,
     UpgradeType,
+    registered_features,
     why_refused,
 )
 from pybroker.controller.tree import znodes
@@ -115,13 +118,22 @@ async def levels_in(cluster: ControlCluster) -> Features:
 
 async def test_controller_writes_the_level_when_every_broker_supports_it() -> None:
     cluster = await ControlCluster.start(1, 2, 3)
-    assert await cluster.active.update_transaction_version(FeatureUpdate(2, UPGRADE), validate_only=True) is None
+    assert await cluster.active.update_feature(FeatureUpdate(2, UPGRADE), validate_only=True) is None
     assert (await levels_in(cluster)).levels == {}
-    assert await cluster.active.update_transaction_version(FeatureUpdate(2, UPGRADE), validate_only=False) is None
+    assert await cluster.active.update_feature(FeatureUpdate(2, UPGRADE), validate_only=False) is None
     assert (await levels_in(cluster)).levels == {"transaction.version": 2}
-    assert await cluster.active.update_transaction_version(FeatureUpdate(0, SAFE), validate_only=False) is None
+    assert await cluster.active.update_feature(FeatureUpdate(0, SAFE), validate_only=False) is None
     assert (await levels_in(cluster)).levels == {}
     await cluster.stop()
+
+
+def test_group_version_is_raised_only_when_every_broker_asks_for_the_consumer_protocol() -> None:
+    update = FeatureUpdate(1, UPGRADE, "group.version")
+    assert registered_features(load_config("")) == REGISTERED_FEATURES
+    config = load_config("group.coordinator.rebalance.protocols=classic,consumer")
+    asking = replace(PYBROKER, features=registered_features(config))
+    assert why_refused(update, 0, [asking]) is None
+    assert why_refused(update, 0, [asking, PYBROKER]) == "Broker 1 does not support this feature."
 
 
 async def test_controller_refuses_the_level_beside_a_kafka_3_9() -> None:
@@ -129,7 +141,7 @@ async def test_controller_refuses_the_level_beside_a_kafka_3_9() -> None:
     kafka = await cluster.zookeeper.open("kafka")
     await kafka.create(KAFKA_3_9.path, KAFKA_3_9.encode(), ephemeral=True)
     await cluster.until(lambda: 2 in cluster.active.context.live_ids, "the controller knows the Kafka")
-    reason = await cluster.active.update_transaction_version(FeatureUpdate(2, UPGRADE), validate_only=False)
+    reason = await cluster.active.update_feature(FeatureUpdate(2, UPGRADE), validate_only=False)
     assert reason == "Broker 2 does not support this feature."
     assert (await levels_in(cluster)).levels == {}
     await cluster.stop()
@@ -139,5 +151,5 @@ async def test_other_brokers_refuse_to_change_the_level() -> None:
     cluster = await ControlCluster.start(1, 2)
     (other,) = [plane.controller for plane in cluster.planes.values() if not plane.controller.is_active]
     with pytest.raises(NotControllerError):
-        await other.update_transaction_version(FeatureUpdate(2, UPGRADE), validate_only=False)
+        await other.update_feature(FeatureUpdate(2, UPGRADE), validate_only=False)
     await cluster.stop()

@@ -8,6 +8,7 @@ lowest version is 0.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from ....controller.features import FeatureLevels
 from ....protocol.apis import ApiKey
@@ -18,6 +19,7 @@ from ...requests.context import Handler, RequestContext
 from ...requests.served_versions import OWN_VERSIONS, ServedVersions
 from .client_software import FIRST_WITH_SOFTWARE, accepts_software
 from .feature_block import add_feature_levels
+from .group_version import CONSUMER_GROUP_APIS, GroupVersion
 
 __all__ = ["ApiVersions", "with_api_versions"]
 
@@ -35,25 +37,33 @@ class ApiVersions:
     """Handler. ``served``: the APIs in the table of handlers, which are the ones listed.
 
     Kafka's Java client does not see DescribeTopicPartitions, which Kafka with ZooKeeper does not serve. A cluster on
-    ZooKeeper answers as Kafka 3.9, without features, until ``transaction.version`` is raised.
+    ZooKeeper answers as Kafka 3.9, without features, until ``transaction.version`` or ``group.version`` is raised.
     """
 
-    def __init__(self, served: Iterable[ApiKey], features: FeatureLevels, *, is_in_cluster: bool) -> None:
+    def __init__(
+        self, served: Iterable[ApiKey], features: FeatureLevels, group_version: GroupVersion, *, is_in_cluster: bool
+    ) -> None:
         self._features = features
+        self._group_version = group_version
         self._is_in_cluster = is_in_cluster
         api_keys = [OWN_VERSIONS.listed_range(key) for key in sorted({*served, ApiKey.API_VERSIONS})]
-        self._api_keys = _by_client(api_keys)
-        self._of_version_2 = _by_client([_with_bumped_epochs(each) for each in api_keys])
+        self._api_keys = {
+            (bumps_epochs, has_consumer_groups): _by_client(
+                _raised(api_keys, _last_versions(bumps_epochs=bumps_epochs, has_consumer_groups=has_consumer_groups))
+            )
+            for bumps_epochs in (False, True)
+            for has_consumer_groups in (False, True)
+        }
 
     def __call__(self, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
         if not accepts_software(context, request):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-        features = self._features
-        api_keys = self._of_version_2 if features.transaction_version >= EPOCH_BUMP_VERSION else self._api_keys
+        features, group_version = self._features, self._group_version
+        api_keys = self._api_keys[features.transaction_version >= EPOCH_BUMP_VERSION, group_version.level > 0]
         is_java_client = context.api_version >= FIRST_WITH_SOFTWARE and request.client_software_name == JAVA_CLIENT
         response = ApiVersionsResponse(api_keys=api_keys[is_java_client])
-        is_offered = features.transaction_version > 0 or not self._is_in_cluster
-        add_feature_levels(response, features, context.api_version, is_offered=is_offered)
+        is_offered = features.transaction_version > 0 or group_version.level > 0 or not self._is_in_cluster
+        add_feature_levels(response, features, group_version, context.api_version, is_offered=is_offered)
         return response
 
 
@@ -62,21 +72,31 @@ def _by_client(api_keys: list[ApiVersion]) -> Mapping[bool, list[ApiVersion]]:
     return {False: api_keys, True: [each for each in api_keys if each.api_key != HIDDEN_FROM_JAVA_CLIENT]}
 
 
-def _with_bumped_epochs(listed: ApiVersion) -> ApiVersion:
-    last = _WITH_BUMPED_EPOCHS.get(ApiKey(listed.api_key), listed.max_version)
-    return ApiVersion(api_key=listed.api_key, min_version=listed.min_version, max_version=last)
+def _last_versions(*, bumps_epochs: bool, has_consumer_groups: bool) -> Mapping[ApiKey, int]:
+    """The last versions that features add."""
+    of_groups = CONSUMER_GROUP_APIS if has_consumer_groups else {}
+    return {**_WITH_BUMPED_EPOCHS, **of_groups} if bumps_epochs else of_groups
+
+
+def _raised(api_keys: list[ApiVersion], last: Mapping[ApiKey, int]) -> list[ApiVersion]:
+    return [replace(each, max_version=last.get(ApiKey(each.api_key), each.max_version)) for each in api_keys]
 
 
 def with_api_versions(
     handlers: Mapping[ApiKey, Handler],
     features: FeatureLevels,
     versions: ServedVersions = OWN_VERSIONS,
+    group_version: GroupVersion | None = None,
     *,
     is_in_cluster: bool,
 ) -> dict[ApiKey, Handler]:
-    """``handlers`` with the handler of ApiVersions, which lists them. ``versions`` may be those of a release."""
+    """``handlers`` with the handler of ApiVersions, which lists them. ``versions`` may be those of a release.
+
+    ``group_version``: None where the settings do not ask for consumer groups.
+    """
+    level = group_version or GroupVersion(features, is_asked_for=False, is_in_cluster=is_in_cluster)
     if versions.release is not None:
         from .api_versions_as import ApiVersionsAs  # imported only here: faster start without
 
-        return {**handlers, ApiKey.API_VERSIONS: ApiVersionsAs(handlers, features, versions, versions.release)}
-    return {**handlers, ApiKey.API_VERSIONS: ApiVersions(handlers, features, is_in_cluster=is_in_cluster)}
+        return {**handlers, ApiKey.API_VERSIONS: ApiVersionsAs(handlers, features, level, versions, versions.release)}
+    return {**handlers, ApiKey.API_VERSIONS: ApiVersions(handlers, features, level, is_in_cluster=is_in_cluster)}

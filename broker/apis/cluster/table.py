@@ -20,7 +20,11 @@ def cluster_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     controller, cluster_id = parts.metadata.controller, parts.metadata.identity.cluster_id
     return {
         ApiKey.DESCRIBE_CLUSTER: DescribeCluster(parts.cache, parts.addresses, cluster_id),
-        ApiKey.UPDATE_FEATURES: UpdateFeatures(controller, parts.settings.changes.caught_up),
+        ApiKey.UPDATE_FEATURES: UpdateFeatures(
+            controller,
+            parts.settings.changes.caught_up,
+            has_group_version=parts.is_in_cluster and parts.group_version.is_asked_for,
+        ),
         ApiKey.ELECT_LEADERS: ElectLeaders(controller, parts.cache, parts.waiters),
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: AlterPartitionReassignments(controller),
         ApiKey.LIST_PARTITION_REASSIGNMENTS: ListPartitionReassignments(controller),

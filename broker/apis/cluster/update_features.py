@@ -1,6 +1,7 @@
 """UpdateFeatures (KIP-584): change the level of a feature of the cluster.
 
-There is one feature, ``transaction.version``; its errors are those of Kafka 4. Updates of other features are refused as
+There is one feature, ``transaction.version``, and in a cluster whose settings ask for the consumer protocol
+``group.version``, too. Their errors are those of Kafka 4. Updates of other features are refused as
 by Kafka 3.9 in ZooKeeper mode; the error message depends on the first fault of the update.
 
 v1 kinds of updates in place of a flag, and validation only, on request (KIP-778). v2 changes all features or none, and
@@ -11,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from ....base.acls import AclOperation
 from ....controller.controller import Controller
-from ....controller.features import TRANSACTION_VERSION, FeatureUpdate, UpgradeType
+from ....controller.features import GROUP_VERSION, TRANSACTION_VERSION, FeatureUpdate, UpgradeType
 from ....protocol.errors import ErrorCode, FeatureUpdateFailedError, NotControllerError
 from ....protocol.messages.update_features import (
     FeatureUpdateKey,
@@ -30,7 +31,14 @@ _ALL_FAILED = "The update failed for all features since the following feature ha
 class UpdateFeatures:
     """Handler. ``caught_up`` waits until this broker follows the changes written so far."""
 
-    def __init__(self, controller: Controller, caught_up: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        controller: Controller,
+        caught_up: Callable[[], Awaitable[None]],
+        *,
+        has_group_version: bool = False,
+    ) -> None:
+        self._features = {TRANSACTION_VERSION, GROUP_VERSION} if has_group_version else {TRANSACTION_VERSION}
         self._controller = controller
         self._caught_up = caught_up
 
@@ -56,7 +64,7 @@ class UpdateFeatures:
             for update in updates:
                 kind = _kind_of(update, _FIRST_WITHOUT_RESULTS)
                 result = await self._update(update, kind, validate_only=only_check)
-                if update.feature != TRANSACTION_VERSION:
+                if update.feature not in self._features:
                     result = _not_updated(update, _why_unknown(update, kind))
                 if result.error_code:
                     message = f"{_ALL_FAILED} {result.error_message}"
@@ -67,11 +75,11 @@ class UpdateFeatures:
         self, update: FeatureUpdateKey, kind: UpgradeType, *, validate_only: bool
     ) -> UpdatableFeatureResult:
         feature = update.feature
-        if feature != TRANSACTION_VERSION:
+        if feature not in self._features:
             return _result(feature, ErrorCode.INVALID_REQUEST, _why_refused(update, kind))
         try:
-            reason = await self._controller.update_transaction_version(
-                FeatureUpdate(update.max_version_level, kind), validate_only=validate_only
+            reason = await self._controller.update_feature(
+                FeatureUpdate(update.max_version_level, kind, feature), validate_only=validate_only
             )
         except FeatureUpdateFailedError as error:
             return _result(feature, error.code, error.message)

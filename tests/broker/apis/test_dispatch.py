@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.broker.apis.cluster.api_versions import ApiVersions, with_api_versions
+from pybroker.broker.apis.cluster.group_version import GroupVersion
 from pybroker.broker.network.request import CloseConnectionError, ConnectionInfo, LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.request_header import RequestHeaderParser
 from pybroker.broker.requests.context import EncodedResponse, Handler, RequestContext
@@ -267,7 +268,12 @@ async def test_api_versions_equals_that_of_apache_kafka_when_all_its_apis_are_se
 async def test_api_versions_hides_describe_topic_partitions_from_the_java_client(software: str, is_told: bool) -> None:
     """If it were listed, ``kafka-topics --describe`` would print empty eligible leader replicas, not N/A."""
     request = ApiVersionsRequest(client_software_name=software, client_software_version="3.9.1")
-    served = ApiVersions([ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS], NO_FEATURES, is_in_cluster=True)
+    served = ApiVersions(
+        [ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS],
+        NO_FEATURES,
+        GroupVersion(NO_FEATURES, is_asked_for=False, is_in_cluster=True),
+        is_in_cluster=True,
+    )
     for version in (3, 4):
         answer = await call(served, version, request)
         assert [each.api_key for each in answer.api_keys] == [3, 18] + [75] * is_told
@@ -286,7 +292,8 @@ async def test_api_versions_tells_the_level_of_the_transaction_version(
     features = FeatureLevels(None)  # type: ignore[arg-type]
     features.transaction_version, features.epoch = level, 7
     request = ApiVersionsRequest(client_software_name="x", client_software_version="1") if version > 2 else None
-    served = ApiVersions(LAST_VERSIONS, features, is_in_cluster=is_in_cluster)
+    group_version = GroupVersion(features, is_asked_for=False, is_in_cluster=is_in_cluster)
+    served = ApiVersions(LAST_VERSIONS, features, group_version, is_in_cluster=is_in_cluster)
     reply = await call(served, version, request or ApiVersionsRequest())
     last = {each.api_key: each.max_version for each in reply.api_keys}
     assert {key: last[key] for key in LAST_VERSIONS} == {key: each[level == 2] for key, each in LAST_VERSIONS.items()}
@@ -297,6 +304,31 @@ async def test_api_versions_tells_the_level_of_the_transaction_version(
         supported = [(each.name, each.min_version, each.max_version) for each in reply.supported_features]
         is_offered = version == 4 and (level > 0 or not is_in_cluster)
         assert supported == [("transaction.version", 0, 2)] * is_offered
+
+
+@pytest.mark.parametrize(
+    ("is_asked_for", "is_in_cluster", "level", "is_served"),
+    [
+        (False, False, 0, False),
+        (False, True, 1, False),
+        (True, False, 0, True),
+        (True, True, 0, False),
+        (True, True, 1, True),
+    ],
+)
+async def test_api_versions_lists_consumer_groups_where_settings_and_the_group_version_allow_them(
+    is_asked_for: bool, is_in_cluster: bool, level: int, is_served: bool
+) -> None:
+    features = FeatureLevels(None)  # type: ignore[arg-type]
+    features.group_version = level
+    group_version = GroupVersion(features, is_asked_for=is_asked_for, is_in_cluster=is_in_cluster)
+    served = ApiVersions([ApiKey.CONSUMER_GROUP_HEARTBEAT], features, group_version, is_in_cluster=is_in_cluster)
+    reply = await call(served, 4, ApiVersionsRequest(client_software_name="x", client_software_version="1"))
+    last = {each.api_key: each.max_version for each in reply.api_keys}
+    assert last[ApiKey.CONSUMER_GROUP_HEARTBEAT] == int(is_served)
+    assert [each.name for each in reply.finalized_features] == ["group.version"] * is_served
+    is_offered = is_asked_for and (is_served or not is_in_cluster)
+    assert ("group.version" in [each.name for each in reply.supported_features]) == is_offered
 
 
 ROOM_FOR_AN_ERROR_SINCE = {ApiKey.DESCRIBE_LOG_DIRS: 3}

@@ -27,7 +27,7 @@ class Controller:
         self.asked: list[tuple[FeatureUpdate, bool]] = []
         self.catch_ups = 0
 
-    async def update_transaction_version(self, update: FeatureUpdate, *, validate_only: bool) -> str | None:
+    async def update_feature(self, update: FeatureUpdate, *, validate_only: bool) -> str | None:
         self.asked.append((update, validate_only))
         if self.failure is not None:
             raise self.failure

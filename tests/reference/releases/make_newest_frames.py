@@ -88,6 +88,12 @@ def produced(value: Value, kind: str) -> None:
     with_topic_ids("topicData" if kind == "request" else "responses")(value, kind)
 
 
+def with_member_types(value: Value, kind: str) -> None:
+    for group in value["groups"] if kind == "response" else ():
+        for number, member in enumerate(group["members"]):
+            member["memberType"] = number % 2
+
+
 def without_results(value: Value, kind: str) -> None:
     value.pop("results", None)
 
@@ -105,6 +111,8 @@ CHANGES: dict[str, Changes] = {
         1: both(with_field(*NO_FACTOR_CHANGE), with_field(*NO_FACTOR_CHANGE, kind_of_frame="request"))
     },
     "UpdateFeatures": {2: without_results},
+    "ConsumerGroupHeartbeat": {1: with_field("subscribedTopicRegex", "λ.*|b", kind_of_frame="request")},
+    "ConsumerGroupDescribe": {1: with_member_types},
     "DescribeCluster": {
         2: both(with_field("isFenced", True, "brokers"), with_field("includeFencedBrokers", True, None, "request"))
     },
