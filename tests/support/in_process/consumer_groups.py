@@ -15,7 +15,7 @@ from pybroker.broker.coordinator.group.modern.assignment import EMPTY, Assignmen
 from pybroker.protocol.codec.wire import NULL_UUID
 from pybroker.protocol.errors import ErrorCode, InvalidRegularExpressionError, KafkaError
 
-__all__ = ["CoordinatedGroup", "Topics", "heartbeat"]
+__all__ = ["CoordinatedGroup", "Topics", "heartbeat", "stored_state"]
 
 GROUP = "g"
 SETTINGS = ConsumerGroupSettings(
@@ -136,3 +136,20 @@ class CoordinatedGroup:
 def _check_pattern(pattern: str) -> None:
     if pattern.startswith("("):
         raise InvalidRegularExpressionError(pattern)
+
+
+def stored_state(group: ConsumerGroup) -> dict[str, object]:
+    """All of a group's state that its records tell."""
+    return {
+        "epochs": (group.epoch, group.target_epoch),
+        "metadata_hash": group.metadata_hash,
+        "members": group.members,
+        "targets": group.targets,
+        "static_members": group.static_members,
+        "owners": group.owners,
+        "patterns": group.patterns,
+        "topics": set(group.subscriptions.topics),
+        "subscribed patterns": set(group.subscriptions.patterns),
+        "mentions": group.subscriptions.mentions,
+        "assignor": group.protocol_name,
+    }
