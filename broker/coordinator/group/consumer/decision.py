@@ -194,6 +194,7 @@ class _Stay:
             self._group.owners,
             is_subscribed,
             self._heartbeat.owned,
+            self._heartbeat.member_epoch,
             self._subscription_changed,
         )
 

@@ -21,6 +21,8 @@ _NOTHING: frozenset[int] = frozenset()
 class Goal(NamedTuple):
     """Where a member is led. ``owned``: the partitions that the client says it has; None when it does not say.
 
+    ``client_epoch``: the newest epoch of which the client knows.
+
     ``owners``: the owner of each partition. ``is_subscribed``: whether a topic exists that the member subscribes to.
     ``subscription_changed``: by this heartbeat.
     """
@@ -30,6 +32,7 @@ class Goal(NamedTuple):
     owners: Mapping[tuple[UUID, int], str]
     is_subscribed: Callable[[UUID], bool]
     owned: Assignment | None
+    client_epoch: int
     subscription_changed: bool
 
 
@@ -77,8 +80,8 @@ def _advance(current: CurrentMember, goal: Goal) -> CurrentMember:
     return CurrentMember(
         current.member_id,
         goal.target_epoch,
-        # An epoch that stays keeps its previous one: the client may still not know that it has this one.
-        current.epoch if current.epoch != goal.target_epoch else current.previous_epoch,
+        # Answers may be lost: the client comes with the epoch that it knows until it has heard of a newer one.
+        goal.client_epoch if current.epoch != goal.target_epoch else current.previous_epoch,
         MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE,
         assigned,
         EMPTY,

@@ -31,13 +31,15 @@ def led(
     owned: Assignment | None = None,
     others: Assignment = EMPTY,
     subscribed: tuple[UUID, ...] = (T, U),
+    client_epoch: int | None = None,
     changed: bool = False,
 ) -> CurrentMember:
     """The member's next assignment. ``others``: what other members own."""
     owners = {(topic, p): "b" for topic, own in others.items() for p in own}
     for assignment in (current.assigned, current.revoking):
         owners.update({(topic, p): "a" for topic, own in assignment.items() for p in own})
-    return reconcile(current, Goal(epoch, target, owners, lambda topic: topic in subscribed, owned, changed))
+    knows = current.epoch if client_epoch is None else client_epoch
+    return reconcile(current, Goal(epoch, target, owners, lambda topic: topic in subscribed, owned, knows, changed))
 
 
 def test_member_that_has_its_target_stays_as_it_is() -> None:
@@ -51,6 +53,11 @@ def test_member_gets_free_partitions_with_the_epoch_of_the_target() -> None:
 
 def test_member_gets_the_new_epoch_when_its_target_is_what_it_has() -> None:
     assert led(member(STABLE, parts(1)), parts(1)) == member(STABLE, parts(1), epoch=6, previous=5)
+
+
+def test_client_that_does_not_know_its_epoch_may_come_with_the_one_that_it_knows() -> None:
+    after = led(member(STABLE, parts(1)), parts(1), client_epoch=4)
+    assert after == member(STABLE, parts(1), epoch=6, previous=4)
 
 
 @pytest.mark.parametrize("owned", [None, parts(1, 2), parts(2)])

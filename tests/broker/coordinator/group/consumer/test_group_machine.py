@@ -1,0 +1,281 @@
+"""Members of a consumer group join, leave, change and lose answers while topics come, grow and go, in any order.
+
+Whatever happens, no partition is read by two members in epochs that the group accepts; when all is quiet, every
+partition is read by one member.
+"""
+
+import contextlib
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from pybroker.broker.coordinator.group.consumer import targets
+from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
+from pybroker.broker.coordinator.group.consumer.decision import Decision
+from pybroker.broker.coordinator.group.consumer.heartbeat import HeartbeatAnswer
+from pybroker.broker.coordinator.group.consumer.patterns import resolved_records
+from pybroker.broker.coordinator.group.consumer.records import ResolvedPattern
+from pybroker.broker.coordinator.group.consumer.targets import assignment_input, target_records
+from pybroker.broker.coordinator.group.modern.assignment import assignment_of, pairs
+from pybroker.broker.coordinator.group.modern.assignors.assignor import assign
+from pybroker.broker.coordinator.group.modern.assignors.table import ASSIGNORS
+from pybroker.protocol.errors import (
+    FencedInstanceIdError,
+    UnknownMemberIdError,
+    UnreleasedInstanceIdError,
+)
+from support.in_process.consumer_groups import CoordinatedGroup, Topics, heartbeat, stored_state
+
+NAMES = ("a1", "a2", "b1")
+PATTERNS = ("a", "b")
+"""Each matches the topics that begin with it."""
+Partition = tuple[UUID, int]
+SUBSCRIPTIONS = st.tuples(st.frozensets(st.sampled_from(NAMES)), st.sampled_from(("", *PATTERNS)))
+CLIENTS = st.integers(0, 4)
+
+
+@dataclass
+class Client:
+    """A member's client.
+
+    ``told``: what it shall have. ``reported``: what it had at the last heartbeat that was answered. ``sends_all``: as
+    after a lost answer.
+    """
+
+    name: str
+    instance_id: str | None = None
+    epoch: int = 0
+    incarnation: int = 0
+    owned: set[Partition] = field(default_factory=set)
+    told: set[Partition] = field(default_factory=set)
+    names: frozenset[str] = frozenset()
+    pattern: str = ""
+    sends_all: bool = True
+    reported: set[Partition] = field(default_factory=set)
+    is_in: bool = False
+
+    @property
+    def member_id(self) -> str:
+        return f"{self.name}.{self.incarnation}"
+
+    def give_up(self) -> None:
+        """Forget the membership, and all partitions with it."""
+        self.epoch, self.sends_all = 0, True
+        self.owned, self.told, self.reported = set(), set(), set()
+
+    def hear(self, answer: HeartbeatAnswer) -> None:
+        assert answer.member_epoch >= self.epoch
+        self.epoch = answer.member_epoch
+        self.sends_all = False
+        self.reported = set(self.owned)
+        if answer.assignment is not None:
+            self.told = set(pairs(answer.assignment))
+            self.owned |= self.told  # at once, while what it must give back takes a while
+
+
+class GroupMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.group = CoordinatedGroup(Topics(a1=3))
+        self.clients = [Client(f"m{i}", f"i{i}" if i < 2 else None) for i in range(5)]
+        self.newest = (0, 0)
+        self.unresolved = False
+
+    # -- clients
+
+    @rule(i=CLIENTS, subscription=SUBSCRIPTIONS)
+    def join(self, i: int, subscription: tuple[frozenset[str], str]) -> None:
+        client = self.clients[i]
+        if not client.is_in:
+            client.is_in = True
+            client.incarnation += 1
+            client.give_up()
+            client.names, client.pattern = subscription
+        self.beat(i, is_lost=False)
+
+    @rule(i=CLIENTS, subscription=SUBSCRIPTIONS)
+    def change_subscription(self, i: int, subscription: tuple[frozenset[str], str]) -> None:
+        client = self.clients[i]
+        client.names, client.pattern = subscription
+        client.sends_all = True
+
+    @rule(i=CLIENTS, is_lost=st.booleans())
+    def beat(self, i: int, *, is_lost: bool) -> None:
+        client = self.clients[i]
+        if not client.is_in:
+            return
+        try:
+            decision = self.send(client)
+        except UnreleasedInstanceIdError:
+            return
+        except (UnknownMemberIdError, FencedInstanceIdError):
+            client.give_up()
+            return
+        if is_lost:
+            client.sends_all = True
+        else:
+            client.hear(decision.answer)
+
+    def send(self, client: Client) -> Decision:
+        fields: dict[str, object] = {"instance_id": client.instance_id}
+        if client.sends_all or client.epoch == 0:
+            names = tuple(client.names)
+            fields |= {"names": names, "pattern": client.pattern, "rebalance_timeout_ms": 60_000}
+        if client.sends_all or client.owned != client.reported or client.epoch == 0:
+            fields["owned"] = assignment_of(client.owned)
+        return self.group.decide(heartbeat(client.member_id, client.epoch, **fields))
+
+    @rule(i=CLIENTS)
+    def give_back(self, i: int) -> None:
+        """The client has stopped to read what it shall not have any more."""
+        client = self.clients[i]
+        client.owned &= client.told
+
+    @rule(i=CLIENTS, is_static=st.booleans())
+    def leave(self, i: int, *, is_static: bool) -> None:
+        client = self.clients[i]
+        if not client.is_in:
+            return
+        client.is_in = False
+        epoch = -2 if is_static and client.instance_id is not None else -1
+        client.give_up()
+        with contextlib.suppress(UnknownMemberIdError, FencedInstanceIdError):
+            self.group.beat(client.member_id, epoch, instance_id=client.instance_id)
+
+    @rule(i=CLIENTS)
+    def restart(self, i: int) -> None:
+        """The client rejoins under its id, as after an error that it cannot explain."""
+        self.clients[i].give_up()
+
+    # -- the coordinator
+
+    @rule(i=CLIENTS)
+    def time_out(self, i: int) -> None:
+        if self.clients[i].member_id in self.group.group.members:
+            self.group.fence(self.clients[i].member_id)
+
+    @rule()
+    def move(self) -> None:
+        """Another coordinator loads the group from the log."""
+        loaded = ConsumerGroup("g")
+        for batch in self.group.batches:
+            for record in batch:
+                loaded.apply(record)
+        assert stored_state(loaded) == stored_state(self.group.group)
+        self.group.group = loaded
+
+    @rule()
+    def resolve_patterns(self) -> None:
+        found = [
+            ResolvedPattern(pattern, frozenset(t for t in self.group.topics.topics if t.startswith(pattern)), 1, 0)
+            for pattern in self.group.group.subscriptions.patterns
+        ]
+        if found:
+            self.group.apply(resolved_records(self.group.group, found, self.group.topics))
+
+    @precondition(lambda self: self.group.group.epoch > self.group.group.target_epoch and self.group.group.members)
+    @rule()
+    def compute_target(self) -> None:
+        """As it is done outside of heartbeats for a large group."""
+        group = self.group.group
+        result = assign(ASSIGNORS["uniform"], assignment_input(group, self.group.topics))
+        self.group.apply(target_records(group, result))
+
+    # -- topics
+
+    @rule(name=st.sampled_from(NAMES), more=st.integers(1, 2))
+    def grow(self, name: str, more: int) -> None:
+        self.group.topics.create(name, self.group.topics.partition_count(name) + more)
+        self.group.group.topics_changed = True
+
+    @rule(name=st.sampled_from(NAMES))
+    def delete(self, name: str) -> None:
+        if name in self.group.topics.topics:
+            self.group.topics.delete(name)
+            self.group.group.topics_changed = True
+
+    # -- what always holds
+
+    @invariant()
+    def each_partition_has_at_most_one_owner(self) -> None:
+        group = self.group.group
+        counted = sum(
+            len(partitions)
+            for member in group.members.values()
+            for assignment in (member.current.assigned, member.current.revoking)
+            for partitions in assignment.values()
+        )
+        assert counted == len(group.owners)
+
+    @invariant()
+    def members_read_only_what_they_own(self) -> None:
+        for client in self.clients:
+            if client.member_id in self.group.group.members and client.epoch > 0:
+                for partition in client.owned:
+                    assert self.group.group.owners.get(partition) == client.member_id
+
+    @invariant()
+    def no_epoch_falls_or_passes_the_next(self) -> None:
+        group = self.group.group
+        assert (group.epoch, group.target_epoch) >= self.newest
+        assert group.epoch >= group.target_epoch >= self.newest[1]
+        assert all(member.epoch <= group.target_epoch for member in group.members.values())
+        self.newest = group.epoch, group.target_epoch
+
+    # -- when all is quiet
+
+    def teardown(self) -> None:
+        for client in self.clients:
+            if not client.is_in:
+                self.group_forgets(client)
+        for _ in range(12):
+            self.resolve_patterns()
+            for i, client in enumerate(self.clients):
+                client.owned &= client.told
+                self.beat(i, is_lost=False)
+            if self.group.group.epoch > self.group.group.target_epoch:
+                self.compute_target()
+        self.check_that_all_is_assigned()
+
+    def group_forgets(self, client: Client) -> None:
+        """The session of a static member that left is over, and that of an older incarnation."""
+        for member_id in [m for m in self.group.group.members if m.startswith(f"{client.name}.")]:
+            self.group.fence(member_id)
+
+    def check_that_all_is_assigned(self) -> None:
+        group, topics = self.group.group, self.group.topics
+        alive = {client.member_id: client for client in self.clients if client.is_in}
+        assert set(group.members) == set(alive)
+        assert group.state_name == ("Stable" if alive else "Empty")
+        wanted = {
+            member_id: topics.all_partitions({*c.names, *(t for t in NAMES if c.pattern and t.startswith(c.pattern))})
+            for member_id, c in alive.items()
+        }
+        assert group.owners.keys() == set().union(*wanted.values())
+        for member_id, client in alive.items():
+            assert client.owned <= wanted[member_id]
+            assert client.owned == set(pairs(group.members[member_id].current.assigned))
+            assert self.send(client).records == ()
+
+
+MACHINES = settings(max_examples=30, stateful_step_count=40, deadline=None)
+
+
+def test_group_of_any_history_is_safe_and_comes_to_rest() -> None:
+    run_state_machine_as_test(GroupMachine, settings=MACHINES)
+
+
+def test_group_whose_targets_are_computed_outside_of_heartbeats_is_safe_and_comes_to_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(targets, "_SMALL", 4)
+    run_state_machine_as_test(GroupMachine, settings=MACHINES)
