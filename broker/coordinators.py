@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..base.kafka_names import TRANSACTION_STATE_TOPIC
+from ..base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from ..base.topic_partition import TopicPartition
 from ..config.config import Config
 from ..controller.producer_ids import ProducerIdsExhaustedError
@@ -16,7 +16,10 @@ from ..protocol.sentinels import NO_LEADER
 from ..replication.partition_set import PartitionSet
 from ..replication.state_changes import StateChanges
 from ..replication.transaction_checks import TransactionChecks, TransactionPart
+from .coordinator.group.consumer.consumer_groups import NO_TOPICS
+from .coordinator.group.consumer.settings import ConsumerGroupSettings
 from .coordinator.group.coordinator import GroupCoordinator
+from .coordinator.group.modern.cached_topics import CachedTopics
 from .coordinator.group.settings import GroupSettings
 from .coordinator.internal_topic import InternalTopic, consumer_offsets_settings, transaction_state_settings
 from .coordinator.leadership_moves import CoordinatorMoves
@@ -76,7 +79,11 @@ class Coordinators:
         timers = environment.timers_on(loop)
         offsets = InternalTopic(consumer_offsets_settings(config), parts.partitions, parts.cache, now_ms)
         state = InternalTopic(transaction_state_settings(config), parts.partitions, parts.cache, now_ms)
-        self.groups = GroupCoordinator(GroupSettings.from_config(config), offsets, timers, now_ms, environment.new_uuid)
+        topics = CachedTopics(parts.cache)
+        consumers = NO_TOPICS._replace(settings=ConsumerGroupSettings.from_config(config), topics=topics)
+        self.groups = GroupCoordinator(
+            GroupSettings.from_config(config), offsets, timers, now_ms, environment.new_uuid, consumers
+        )
         self.marker_writer = MarkerWriter(parts.partitions, self.groups.commits, config.int("request.timeout.ms"))
         self.transactions = TransactionCoordinator(
             TransactionSettings.from_config(config),
@@ -98,7 +105,11 @@ class Coordinators:
             now_ms,
             is_enabled=config.boolean("transaction.partition.verification.enable"),
         )
-        self._moves = CoordinatorMoves([self.groups.partitions, self.transactions.partitions], parts.spawn)
+        self._moves = moves = CoordinatorMoves([self.groups.partitions, self.transactions.partitions], parts.spawn)
+        self.groups.load_again_by(
+            lambda partition, epoch: moves.load(TopicPartition(CONSUMER_OFFSETS_TOPIC, partition), epoch)
+        )
+        self._known_topics: set[str] = set()
 
     dynamic_settings = ("transaction.partition.verification.enable",)
     """The settings that `update_config` applies."""
@@ -131,10 +142,21 @@ class Coordinators:
         self._moves.partitions_deleted(update.deleted)
         if update.deleted:
             self.groups.administration.forget_partitions(update.deleted)
+        self._tell_consumer_groups(update.topics)
         count = self._parts.cache.partition_count(TRANSACTION_STATE_TOPIC)
         if count:
             self.transactions.registry.check_partition_count(count)
         self.transactions.leaders_changed()
+
+    def _tell_consumer_groups(self, topics: Sequence[str]) -> None:
+        known, cache = self._known_topics, self._parts.cache
+        came = {topic for topic in topics if topic not in known and cache.has_topic(topic)}
+        went = {topic for topic in topics if topic in known and not cache.has_topic(topic)}
+        self.groups.consumers.topics_changed(topics)
+        if came or went:
+            known |= came
+            known -= went
+            self.groups.consumers.topics_came_or_went()
 
     # -- what the transaction coordinator needs
 

@@ -34,9 +34,13 @@ class CoordinatorMoves:
         """Unload the resigned partitions, and load the elected ones."""
         self._unload({partition: None if epoch == EPOCH_DURING_DELETE else epoch for partition, epoch in resigned})
         for partition, epoch in elected:
-            coordinator = self._coordinators.get(partition.topic)
-            if coordinator is not None:
-                self._spawn(self._load(partition, coordinator.kind, coordinator.load(partition.partition, epoch)))
+            if partition.topic in self._coordinators:
+                self.load(partition, epoch)
+
+    def load(self, partition: TopicPartition, epoch: int) -> None:
+        """Load a partition that this broker leads."""
+        coordinator = self._coordinators[partition.topic]
+        self._spawn(self._load(partition, coordinator.kind, coordinator.load(partition.partition, epoch)))
 
     def partitions_deleted(self, deleted: Sequence[TopicPartition]) -> None:
         """Unload deleted partitions."""

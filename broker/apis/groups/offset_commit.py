@@ -4,7 +4,7 @@ Behaviour: partitions that do not exist get UNKNOWN_TOPIC_OR_PARTITION; the offs
 
 v0 offsets in the metadata tree · v1 offsets in ``__consumer_offsets``, each with its own timestamp · v2-4 one retention
 time for all · v3 throttle time · v5 the broker sets the retention (KIP-211) · v6 leader epochs (KIP-320) · v7 static
-members (KIP-345) · v8 flexible · v9 member epochs of the consumer protocol (KIP-848), without effect on classic groups
+members (KIP-345) · v8 flexible · v9 member epochs of the consumer protocol (KIP-848)
 · v10 topic ids in place of names.
 """
 
@@ -36,6 +36,7 @@ from .topic_ids import FIRST_WITH_TOPIC_IDS, TopicIds, known_and_unknown
 __all__ = ["OffsetCommit"]
 
 _UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+_FIRST_WITH_MEMBER_EPOCHS = 9
 _NOT_GIVEN = -1
 _LATEST_MS = 2**63 - 1
 
@@ -122,6 +123,7 @@ def _domain_request(
         request.member_id,
         request.group_instance_id,
         request.generation_id_or_member_epoch,
+        context.api_version >= _FIRST_WITH_MEMBER_EPOCHS,
     )
 
 

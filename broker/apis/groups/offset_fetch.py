@@ -2,8 +2,8 @@
 
 v0 offsets from the metadata tree · v1 offsets from ``__consumer_offsets`` · v2 null topics ask for all partitions, and
 an error code for the group · v3 throttle time · v5 leader epochs (KIP-320) · v6 flexible · v7 stable offsets only, on
-request (KIP-447) · v8 many groups (KIP-709) · v9 member epochs of the consumer protocol (KIP-848), without effect on
-classic groups · v10 topic ids in place of names.
+request (KIP-447) · v8 many groups (KIP-709) · v9 member epochs of the consumer protocol (KIP-848)
+· v10 topic ids in place of names.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
@@ -27,7 +27,7 @@ from ....protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from ....protocol.sentinels import NO_LEADER_EPOCH
-from ...coordinator.group.commits import INVALID_OFFSET, Commits
+from ...coordinator.group.commits import INVALID_OFFSET, NO_MEMBER, Commits, FetchingMember
 from ...coordinator.group.results import OffsetFetchResult
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
@@ -77,7 +77,7 @@ class OffsetFetch:
     def _fetch_group(
         self, context: RequestContext, wanted: "_Wanted", require_stable: bool
     ) -> OffsetFetchResponseGroup:
-        error, results = self._fetch(context, wanted.group_id, wanted.partitions, require_stable)
+        error, results = self._fetch(context, wanted.group_id, wanted.partitions, require_stable, wanted.member)
         topics = _batched_topics(results, self._topic_ids.topic_id)
         if error is ErrorCode.NONE:
             topics += wanted.unknown
@@ -97,6 +97,7 @@ class OffsetFetch:
         group_id: str,
         partitions: Sequence[TopicPartition] | None,
         require_stable: bool,
+        member: FetchingMember = NO_MEMBER,
     ) -> tuple[ErrorCode, Results]:
         """Partitions of topics that the client may not describe get an error, or are left out if it asked for all."""
         if not context.may(AclOperation.DESCRIBE, AclResourceType.GROUP, group_id):
@@ -105,7 +106,7 @@ class OffsetFetch:
         allowed = partitions
         if denied and partitions is not None:
             allowed = [partition for partition in partitions if partition.topic not in denied]
-        error, results = self._commits.fetch(group_id, allowed, require_stable=require_stable)
+        error, results = self._commits.fetch(group_id, allowed, member, require_stable=require_stable)
         if error is not ErrorCode.NONE:
             return error, results
         if partitions is None:
@@ -159,10 +160,15 @@ class _Wanted(NamedTuple):
     group_id: str
     partitions: list[TopicPartition] | None
     unknown: list[OffsetFetchResponseTopics]
+    member: FetchingMember
 
 
 def _wanted(group: OffsetFetchRequestGroup) -> _Wanted:
-    return _Wanted(group.group_id, _partitions(group.topics), [])
+    return _Wanted(group.group_id, _partitions(group.topics), [], _member(group))
+
+
+def _member(group: OffsetFetchRequestGroup) -> FetchingMember:
+    return FetchingMember(group.member_id, group.member_epoch)
 
 
 def _wanted_by_id(ids: TopicIds, group: OffsetFetchRequestGroup) -> _Wanted:
@@ -178,7 +184,7 @@ def _wanted_by_id(ids: TopicIds, group: OffsetFetchRequestGroup) -> _Wanted:
         )
         for topic in unknown
     ]
-    return _Wanted(group.group_id, _partitions(known), answers)
+    return _Wanted(group.group_id, _partitions(known), answers, _member(group))
 
 
 def _by_group(groups: Iterable[_Wanted]) -> Iterable[_Wanted]:
@@ -188,7 +194,7 @@ def _by_group(groups: Iterable[_Wanted]) -> Iterable[_Wanted]:
         return named
     merged: dict[str, _Wanted] = {}
     for wanted in named:
-        before = merged.setdefault(wanted.group_id, _Wanted(wanted.group_id, [], []))
+        before = merged.setdefault(wanted.group_id, _Wanted(wanted.group_id, [], [], wanted.member))
         before.unknown.extend(wanted.unknown)
         if before.partitions is None or wanted.partitions is None:
             merged[wanted.group_id] = before._replace(partitions=None)

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 
 from ....protocol.apis import ApiKey
-from ....protocol.errors import ErrorCode
 from ...coordinator.coordinator_directory import CoordinatorDirectory
 from ...coordinator.coordinator_topic import CoordinatorTopic
 from ...coordinator.group.tree_offsets import TreeOffsets
 from ...requests.context import Handler
 from ..broker_parts import BrokerParts
-from ..refusal import refuse
+from .consumer_group_describe import ConsumerGroupDescribe
+from .consumer_group_heartbeat import ConsumerGroupHeartbeat
 from .delete_groups import DeleteGroups
 from .describe_groups import DescribeGroups
 from .find_coordinator import FindCoordinator
@@ -45,9 +45,9 @@ def group_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         ApiKey.DESCRIBE_GROUPS: DescribeGroups(groups.administration),
         ApiKey.LIST_GROUPS: ListGroups(groups.administration),
         ApiKey.DELETE_GROUPS: DeleteGroups(groups.administration),
-        # The consumer protocol (KIP-848) is off, as in Kafka with ZooKeeper; admin tools then ask DescribeGroups.
-        ApiKey.CONSUMER_GROUP_HEARTBEAT: refuse(ErrorCode.UNSUPPORTED_VERSION),
-        ApiKey.CONSUMER_GROUP_DESCRIBE: refuse(ErrorCode.UNSUPPORTED_VERSION),
+        # Where the consumer protocol (KIP-848) is not served, admin tools ask DescribeGroups.
+        ApiKey.CONSUMER_GROUP_HEARTBEAT: ConsumerGroupHeartbeat(groups.consumers, parts.group_version),
+        ApiKey.CONSUMER_GROUP_DESCRIBE: ConsumerGroupDescribe(groups.consumers, parts.group_version),
     }
 
 

@@ -101,6 +101,10 @@ class GroupBase(ABC):
     def refuses_commit(self, request: CommitRequest, *, is_transactional: bool) -> ErrorCode:
         """Why the client may not commit; NONE when it may."""
 
+    def refuses_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
+        """Why a client may not read offsets; NONE when it may. ``member_id`` None, epoch -1: it is no member."""
+        return ErrorCode.NONE
+
     @abstractmethod
     def refuses_deletion_of_offsets(self) -> ErrorCode:
         """Why no offset may be deleted; NONE when those of topics that no member reads may be."""

@@ -12,10 +12,14 @@ __all__ = ["CommitRequest"]
 
 @dataclass(frozen=True, slots=True)
 class CommitRequest:
-    """An OffsetCommit. Generation −1 without a member id: a client that stores offsets but is no group member."""
+    """An OffsetCommit. Generation −1 without a member id: a client that stores offsets but is no group member.
+
+    ``knows_epochs``: the version of the request has member epochs (KIP-848).
+    """
 
     group_id: str
     offsets: Mapping[TopicPartition, OffsetAndMetadata]
     member_id: str = UNKNOWN_MEMBER_ID
     group_instance_id: str | None = None
     generation_id: int = NO_GENERATION
+    knows_epochs: bool = False

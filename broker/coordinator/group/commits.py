@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from ....base.quiet_lines import QUIET
 from ....base.topic_partition import TopicPartition
@@ -22,7 +23,7 @@ from .results import OffsetFetchResult
 from .settings import GroupSettings
 from .timeline import EventKind
 
-__all__ = ["INVALID_OFFSET", "CommitReply", "Commits"]
+__all__ = ["INVALID_OFFSET", "NO_MEMBER", "CommitReply", "Commits", "FetchingMember"]
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +35,16 @@ UNSTABLE = OffsetFetchResult(INVALID_OFFSET, NO_LEADER_EPOCH, "", ErrorCode.UNST
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 CommitReply = Callable[[Mapping[TopicPartition, ErrorCode]], None]
+
+
+class FetchingMember(NamedTuple):
+    """The member that an OffsetFetch names (KIP-848)."""
+
+    member_id: str | None
+    epoch: int
+
+
+NO_MEMBER = FetchingMember(None, -1)
 
 
 class Commits:
@@ -62,7 +73,8 @@ class Commits:
         group = self._registry.get(request.group_id)
         if error is ErrorCode.NONE and group is None:
             if request.generation_id >= 0:
-                error = ErrorCode.ILLEGAL_GENERATION
+                tells_epochs = self._settings.serves_consumer_groups and request.knows_epochs
+                error = ErrorCode.GROUP_ID_NOT_FOUND if tells_epochs else ErrorCode.ILLEGAL_GENERATION
             else:
                 error, group = self._new_group(request.group_id)
         if group is not None and error is ErrorCode.NONE:
@@ -114,7 +126,12 @@ class Commits:
         self._registry.end_transaction(partition, end)
 
     def fetch(
-        self, group_id: str, partitions: Iterable[TopicPartition] | None, *, require_stable: bool
+        self,
+        group_id: str,
+        partitions: Iterable[TopicPartition] | None,
+        member: FetchingMember = NO_MEMBER,
+        *,
+        require_stable: bool,
     ) -> tuple[ErrorCode, dict[TopicPartition, OffsetFetchResult]]:
         """OffsetFetch. ``partitions``: None for all partitions with a committed offset.
 
@@ -126,6 +143,9 @@ class Commits:
         group = self._registry.get(group_id)
         if group is None:
             return ErrorCode.NONE, dict.fromkeys(partitions or (), NOTHING_COMMITTED)
+        error = group.refuses_fetch(*member)
+        if error is not ErrorCode.NONE:
+            return error, {}
         wanted = group.offsets.committed if partitions is None else partitions
         return ErrorCode.NONE, {partition: _show(group, partition, require_stable) for partition in wanted}
 

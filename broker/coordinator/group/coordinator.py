@@ -5,6 +5,7 @@ a partition comes or goes, the expiry timer and the shutdown. Handlers use ``mem
 ``administration``.
 """
 
+import logging
 from collections.abc import Callable
 
 from ....base.timers import Scheduler, TimerHandle
@@ -12,6 +13,8 @@ from ..append_bridge import AppendBridge
 from ..coordinator_partitions import CoordinatorPartitions
 from ..internal_log import InternalLog
 from .base import GroupBase
+from .consumer.consumer_group import ConsumerGroup
+from .consumer.consumer_groups import NO_TOPICS, ConsumerPorts
 from .group import Group
 from .group_parts import GroupParts
 from .member import Member
@@ -22,6 +25,8 @@ from .settings import GroupSettings
 from .timeline import EventKind
 
 __all__ = ["GroupCoordinator"]
+
+logger = logging.getLogger(__name__)
 
 
 class GroupCoordinator:
@@ -37,18 +42,32 @@ class GroupCoordinator:
         scheduler: Scheduler,
         now_ms: Callable[[], int],
         new_uuid: Callable[[], str],
+        consumers: ConsumerPorts = NO_TOPICS,
     ) -> None:
         self._settings = settings
         self._scheduler = scheduler
         self._now_ms = now_ms
         self._expiry_timer: TimerHandle | None = None
         self._appends = AppendBridge(log)
-        parts = GroupParts(settings, self._appends, lambda: log.partition_count, scheduler, now_ms, new_uuid)
+        parts = GroupParts(
+            settings,
+            self._appends,
+            lambda: log.partition_count,
+            scheduler,
+            now_ms,
+            new_uuid,
+            consumers,
+            log.max_batch_bytes,
+            self._reload,
+        )
+        self._load_again: Callable[[int, int], None] | None = None
+        parts.registry.on_removal(self._ended)
         self._rebalances = parts.rebalances
         self.rebalance_counts = parts.rebalances.counts
         self.registry = parts.registry
         self.partitions = CoordinatorPartitions(log, parts.registry.ownership, self, self._appends, now_ms)
         self.membership = parts.membership
+        self.consumers = parts.consumers
         self.commits = parts.commits
         self.administration = parts.administration
 
@@ -95,12 +114,30 @@ class GroupCoordinator:
         for group in self.registry.finish_loading(partition, entries):
             if isinstance(group, Group):
                 self._resume(group)
+            elif isinstance(group, ConsumerGroup):
+                self.consumers.loaded(group)
 
     def unloaded(self, partition: int) -> int:
         groups = self.registry.remove_partition(partition)
         for group in groups:
             group.bury(self._now_ms())
         return len(groups)
+
+    def load_again_by(self, load: Callable[[int, int], None]) -> None:
+        """Have ``load`` load a partition, given with its leader epoch, when its groups in memory cannot be used."""
+        self._load_again = load
+
+    def _reload(self, partition: int) -> None:
+        """Memory is ahead of the log, because records were not written: forget the groups, and load them anew."""
+        epoch = self.registry.ownership.epoch_of(partition)
+        logger.warning("%s-%d is loaded anew in leader epoch %d", self.partitions.topic, partition, epoch)
+        self.partitions.unload(partition, epoch)
+        if self._load_again is not None:
+            self._load_again(partition, epoch)
+
+    def _ended(self, group: GroupBase) -> None:
+        if isinstance(group, ConsumerGroup):
+            self.consumers.ended(group)
 
     def _resume(self, group: Group) -> None:
         if len(group.members) > self._settings.max_size:
@@ -130,6 +167,7 @@ class GroupCoordinator:
             self._expiry_timer.cancel()
         for group in self.registry.groups():
             group.bury(self._now_ms())
+            self._ended(group)
 
     def _schedule_expiry(self) -> None:
         delay_s = self._settings.retention_check_interval_ms / 1000

@@ -7,6 +7,7 @@ from ....protocol.records.compression import Codec
 from ..internal_log import RecordSink
 from .administration import Administration
 from .commits import Commits
+from .consumer.consumer_groups import ConsumerGroups, ConsumerPorts
 from .group_log import GroupLog
 from .joining import Joins
 from .membership import Membership
@@ -23,7 +24,8 @@ __all__ = ["GroupParts"]
 class GroupParts:
     """Builds the parts and connects them.
 
-    ``now_ms``: the wall clock, for stored timestamps. Sessions and delays use the scheduler's clock.
+    ``now_ms``: the wall clock, for stored timestamps. Sessions and delays use the scheduler's clock. ``reload`` loads
+    a partition anew.
     """
 
     def __init__(
@@ -34,6 +36,9 @@ class GroupParts:
         scheduler: Scheduler,
         now_ms: Callable[[], int],
         new_uuid: Callable[[], str],
+        consumers: ConsumerPorts,
+        max_batch_bytes: Callable[[int], int | None],
+        reload: Callable[[int], None],
     ) -> None:
         registry = GroupRegistry(partition_count, settings.max_bytes, scheduler.time)
         log = RecordLog(sink, registry.partition_for, now_ms, Codec(settings.compression_codec))
@@ -43,6 +48,7 @@ class GroupParts:
         syncs = Syncs(rebalances, group_log, lambda size_bytes: registry.has_space_for(size_bytes, now_ms()))
         self.registry = registry
         self.rebalances = rebalances
-        self.membership = Membership(settings, registry, rebalances, joins, syncs, now_ms)
+        self.membership = Membership(settings, registry, rebalances, joins, syncs, offset_log, now_ms)
         self.commits = Commits(settings, registry, rebalances, offset_log, now_ms)
+        self.consumers = ConsumerGroups(registry, log, scheduler, now_ms, new_uuid, consumers, max_batch_bytes, reload)
         self.administration = Administration(settings, registry, offset_log, now_ms)

@@ -9,6 +9,7 @@ from .group import Group
 from .joining import JoinRequest, Joins
 from .member import JoinReply, SyncReply
 from .memory import group_bytes, protocols_bytes
+from .offset_log import OffsetLog
 from .rebalance import Rebalances
 from .rebalance_cause import RebalanceCause, RebalanceReason
 from .registry import GroupRegistry
@@ -32,8 +33,10 @@ class Membership:
         rebalances: Rebalances,
         joins: Joins,
         syncs: Syncs,
+        offset_log: OffsetLog,
         now_ms: Callable[[], int],
     ) -> None:
+        self._offset_log = offset_log
         self._settings = settings
         self._registry = registry
         self._rebalances = rebalances
@@ -54,13 +57,29 @@ class Membership:
         if error is not ErrorCode.NONE:
             reply(JoinResult(error, request.member_id))
             return
-        if request.member_id == UNKNOWN_MEMBER_ID:
-            self._registry.get_or_create(request.group_id, self._now_ms())
-        group = self._classic(request.group_id)
-        if group is None:
-            reply(JoinResult(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
+        group = self._group_to_join(request)
+        if isinstance(group, ErrorCode):
+            reply(JoinResult(group, request.member_id))
         else:
             self._joins.join(group, request, reply)
+
+    def _group_to_join(self, request: JoinRequest) -> Group | ErrorCode:
+        """The group; a new one when a client without a member id joins an unknown group, or an empty one of another
+        type, whose records are deleted then."""
+        group = self._registry.get(request.group_id)
+        if isinstance(group, Group):
+            return group
+        if group is not None and not group.is_empty:
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        if request.member_id != UNKNOWN_MEMBER_ID:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        classic = Group(request.group_id, self._now_ms())
+        if group is None:
+            self._registry.add(classic)
+        else:
+            self._offset_log.store_tombstones(request.group_id, (), group.tombstones())
+            self._registry.replace(group, classic)
+        return classic
 
     def sync(self, request: SyncRequest, reply: SyncReply) -> None:
         error = self._registry.check(request.group_id)

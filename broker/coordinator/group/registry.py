@@ -40,6 +40,7 @@ class GroupRegistry:
         self._groups_by_partition: dict[int, dict[str, GroupBase]] = {}
         # Kept, because ``partition_for`` changes when the topic gets more partitions.
         self._partitions: dict[str, int] = {}
+        self._on_removal: Callable[[GroupBase], None] | None = None
         # Partition → producer id → ids of the groups that may have offsets in its open transaction.
         self._groups_by_producer: dict[int, dict[int, set[str]]] = {}
 
@@ -58,7 +59,16 @@ class GroupRegistry:
             return ErrorCode.NONE
         return self.ownership.check(self.partition_for(group_id))
 
+    def partition_of(self, group_id: str) -> int:
+        """The partition that a group in memory was loaded from, or that a new group is stored in."""
+        known = self._partitions.get(group_id)
+        return self.partition_for(group_id) if known is None else known
+
     # -- groups
+
+    def on_removal(self, listener: Callable[[GroupBase], None]) -> None:
+        """Call ``listener`` with each group that is deleted, replaced, or moved to another broker."""
+        self._on_removal = listener
 
     def get(self, group_id: str) -> GroupBase | None:
         """The group, if it is in memory."""
@@ -91,6 +101,13 @@ class GroupRegistry:
         """The group has offsets in an open transaction of the producer."""
         by_producer = self._groups_by_producer.setdefault(self._partitions[group.group_id], {})
         by_producer.setdefault(producer_id, set()).add(group.group_id)
+
+    def replace(self, old: GroupBase, new: GroupBase) -> None:
+        """A group changes its type. The offsets belong to its id, so they stay."""
+        partition = self._partitions[old.group_id]
+        new.offsets = old.offsets
+        self.remove(old)
+        self._add(new, partition)
 
     def remove(self, group: GroupBase) -> None:
         if self._groups.pop(group.group_id, None) is not None:
@@ -129,6 +146,8 @@ class GroupRegistry:
         return True
 
     def _release_memory(self, group: GroupBase) -> None:
+        if self._on_removal is not None:
+            self._on_removal(group)
         group.memory = None
         self.memory.used_bytes -= group.size_bytes
         _clear_histories(group)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ....config.config import Config
+from ....config.group_protocols import asks_for_consumer_protocol
 
 __all__ = ["GroupSettings"]
 
@@ -11,6 +12,7 @@ __all__ = ["GroupSettings"]
 class GroupSettings:
     """Limits and delays, named after Kafka's settings (``group.min.session.timeout.ms`` …), with Kafka's defaults.
 
+    ``serves_consumer_groups``: whether ``group.coordinator.rebalance.protocols`` names the consumer protocol.
     ``max_bytes``: ``pybroker.groups.max.bytes``. ``offsets_max_bytes``: ``pybroker.offsets.max.bytes``.
     """
 
@@ -24,6 +26,7 @@ class GroupSettings:
     compression_codec: int = 0
     max_bytes: int = 128 * 1024 * 1024
     offsets_max_bytes: int = 1024 * 1024 * 1024
+    serves_consumer_groups: bool = False
 
     @classmethod
     def from_config(cls, config: Config) -> "GroupSettings":
@@ -39,4 +42,5 @@ class GroupSettings:
             retention_ms=config.int("offsets.retention.minutes") * 60_000,
             retention_check_interval_ms=config.int("offsets.retention.check.interval.ms"),
             compression_codec=config.int("offsets.topic.compression.codec"),
+            serves_consumer_groups=asks_for_consumer_protocol(config),
         )

@@ -6,6 +6,7 @@ from itertools import count
 
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.group.commit_request import CommitRequest
+from pybroker.broker.coordinator.group.consumer.consumer_groups import NO_TOPICS
 from pybroker.broker.coordinator.group.group import Group
 from pybroker.broker.coordinator.group.group_parts import GroupParts
 from pybroker.broker.coordinator.group.joining import JoinRequest
@@ -96,6 +97,9 @@ class GroupWorld:
             self.time,
             self.time.now_ms,
             lambda: f"{next(numbers):04}",
+            NO_TOPICS,
+            lambda partition: None,
+            lambda partition: None,
         )
         for partition in range(self.topic.partition_count) if owned is None else owned:
             self.parts.registry.ownership.begin_loading(partition, 0)

@@ -255,10 +255,15 @@ class ConsumerGroup(GroupBase):
         has_name = request.member_id != UNKNOWN_MEMBER_ID or request.group_instance_id is not None
         if is_transactional and request.generation_id < 0 and not has_name:
             return ErrorCode.NONE
+        if not is_transactional and request.member_id in self.members and not request.knows_epochs:
+            return ErrorCode.UNSUPPORTED_VERSION
         error = self.epoch_error(request.member_id, request.generation_id)
         if is_transactional and error is ErrorCode.STALE_MEMBER_EPOCH:  # the API knows no such code
             return ErrorCode.ILLEGAL_GENERATION
         return error
+
+    def refuses_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
+        return ErrorCode.NONE if member_id is None and epoch < 0 else self.epoch_error(member_id or "", epoch)
 
     def epoch_error(self, member_id: str, epoch: int) -> ErrorCode:
         """Why a request of this member in this epoch is refused; NONE when it is not."""

@@ -1,0 +1,261 @@
+"""Requests about consumer groups (KIP-848): heartbeats of members and descriptions.
+
+Everything runs on the event loop. A heartbeat is decided by ``decision.py``; this file finds the group, has the records
+written, and starts what follows from them: timers, the lookup of patterns, the target of a large group.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from .....base.quiet_lines import QUIET
+from .....base.timers import Scheduler
+from .....protocol.codec import NULL_UUID
+from .....protocol.errors import (
+    ErrorCode,
+    GroupIdNotFoundError,
+    GroupMaxSizeReachedError,
+    InvalidRegularExpressionError,
+    KafkaError,
+    UnknownServerError,
+    error_for,
+)
+from ..base import GroupBase
+from ..memory import group_bytes
+from ..modern.assignors.assignor import Assigned
+from ..modern.assignors.table import ASSIGNORS
+from ..modern.subscriptions import SubscriptionIndex
+from ..modern.topics import TopicLookup
+from ..record_log import RecordLog
+from ..registry import GroupRegistry
+from .consumer_group import ConsumerGroup
+from .decision import World, decide
+from .describe import DescribedGroup, described
+from .heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatAnswer, check
+from .leaving import fence
+from .memory import metadata_bytes
+from .patterns import resolved_records
+from .records import GroupRecord, MemberMetadata, ResolvedPattern
+from .regexes import Hidden, NamePattern, PatternResolution
+from .settings import ConsumerGroupSettings
+from .target_runs import TargetRuns
+from .targets import target_records
+from .timers import MemberTimers
+from .writing import GroupWriter
+
+__all__ = ["NO_TOPICS", "ConsumerGroups", "ConsumerPorts", "HeartbeatReply"]
+
+logger = logging.getLogger(__name__)
+
+HeartbeatReply = Callable[[HeartbeatAnswer], None]
+
+
+class ConsumerPorts(NamedTuple):
+    """What consumer groups need of the broker.
+
+    ``compile_pattern`` raises InvalidRegularExpressionError for a pattern that cannot be used.
+    """
+
+    settings: ConsumerGroupSettings
+    topics: TopicLookup
+    compile_pattern: Callable[[str], NamePattern]
+
+
+class _NoTopics:
+    """A `TopicLookup` without topics."""
+
+    topics: Sequence[str] = ()
+
+    def topic_id(self, name: str) -> UUID:
+        return NULL_UUID
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        return None
+
+    def partition_count(self, name: str) -> int:
+        return 0
+
+
+def _no_pattern(text: str) -> NamePattern:
+    raise InvalidRegularExpressionError("patterns are not supported")
+
+
+NO_TOPICS = ConsumerPorts(ConsumerGroupSettings(), _NoTopics(), _no_pattern)
+"""Of a coordinator whose consumer groups get no partitions."""
+
+
+class ConsumerGroups:
+    """The consumer groups of the registry.
+
+    ``now_ms``: the wall clock. ``new_member_id``: for members that have none. ``max_batch_bytes``: of a partition; None
+    when it is not on this broker. ``reload`` loads a partition anew.
+    """
+
+    def __init__(
+        self,
+        registry: GroupRegistry,
+        log: RecordLog,
+        scheduler: Scheduler,
+        now_ms: Callable[[], int],
+        new_member_id: Callable[[], str],
+        ports: ConsumerPorts,
+        max_batch_bytes: Callable[[int], int | None],
+        reload: Callable[[int], None],
+    ) -> None:
+        self._settings = settings = ports.settings
+        self._registry = registry
+        self._now_ms = now_ms
+        self._new_member_id = new_member_id
+        self._ports = ports
+        self._index = SubscriptionIndex()
+        self._timers = MemberTimers(scheduler, settings.session_timeout_ms, self._remove)
+        self._writer = GroupWriter(registry, log, max_batch_bytes, self._applied, reload)
+        self._targets = TargetRuns(scheduler, settings, ports.topics, ASSIGNORS, self._target_computed)
+        self._patterns = PatternResolution(
+            scheduler, now_ms, settings, ports.topics, ports.compile_pattern, self._patterns_resolved
+        )
+
+    # -- requests
+
+    def heartbeat(self, request: Heartbeat, hidden: Hidden, reply: HeartbeatReply) -> None:
+        """ConsumerGroupHeartbeat. ``reply`` is called when the records are written on which the answer depends.
+
+        ``hidden``: those of some topics that the client may not see.
+        """
+        refusal = check(request, self._settings)
+        if refusal is None and (error := self._registry.check(request.group_id)) is not ErrorCode.NONE:
+            refusal = error_for(error)
+        if refusal is not None:
+            reply(_refused(refusal))
+            return
+        try:
+            answer = self._decide(request, reply)
+        except KafkaError as error:
+            reply(_refused(error))
+            return
+        group = self._registry.get(request.group_id)
+        if answer.member_epoch < 0 or not isinstance(group, ConsumerGroup):
+            return
+        if answer.member_id in group.members:
+            self._timers.keep_alive(group, answer.member_id)
+        self._patterns.maybe_begin(group, hidden)
+        self._targets.maybe_begin(group)
+
+    def _decide(self, request: Heartbeat, reply: HeartbeatReply) -> HeartbeatAnswer:
+        """Raises KafkaError when the request is refused."""
+        known = self._registry.get(request.group_id)
+        group = self._group_for(request, known)
+        records, answer = decide(group, request, self._world())
+
+        def written(error: ErrorCode) -> None:
+            reply(answer if error is ErrorCode.NONE else _refused(error_for(error)))
+
+        if not records:
+            self._writer.after_writes(group, written)
+            return answer
+        replaced = None if known is group else known
+        if not self._writer.write(group, records, written, replaced):
+            raise UnknownServerError("The records of the group are too large.")
+        if replaced is not None:
+            replaced.bury(self._now_ms())
+        return answer
+
+    def _group_for(self, request: Heartbeat, known: GroupBase | None) -> ConsumerGroup:
+        """The group; a new one for a member that joins an unknown group, or an empty one of another type."""
+        if isinstance(known, ConsumerGroup):
+            if request.names is not None and request.member_epoch >= JOIN_EPOCH:
+                self._check_space(request, 0)
+            return known
+        if request.member_epoch != JOIN_EPOCH or not (known is None or known.is_empty):
+            reason = "not found" if known is None else "not a consumer group"
+            raise GroupIdNotFoundError(f"Group {request.group_id} is {reason}.")
+        self._check_space(request, group_bytes(request.group_id))
+        return ConsumerGroup(request.group_id)
+
+    def _check_space(self, request: Heartbeat, more_bytes: int) -> None:
+        size_bytes = more_bytes + metadata_bytes(request.updated(MemberMetadata(request.member_id)))
+        if not self._registry.has_space_for(size_bytes, self._now_ms()):
+            logger.warning(
+                "group %s: consumer rejected, pybroker.groups.max.bytes is reached", request.group_id, extra=QUIET
+            )
+            raise GroupMaxSizeReachedError("The memory for groups is used up (pybroker.groups.max.bytes).")
+
+    def describe(self, group_id: str) -> DescribedGroup:
+        """ConsumerGroupDescribe of one group. Raises KafkaError."""
+        error = self._registry.check(group_id)
+        if error is not ErrorCode.NONE:
+            raise error_for(error)
+        group = self._registry.get(group_id)
+        if not isinstance(group, ConsumerGroup):
+            reason = "not found" if group is None else "not a consumer group"
+            raise GroupIdNotFoundError(f"Group {group_id} is {reason}.")
+        return described(group, self._settings.assignors, self._ports.topics)
+
+    def remove_member(self, group: ConsumerGroup, member_id: str) -> None:
+        """An administrator removes a member of the group."""
+        self._remove(group, member_id, "an administrator has removed it")
+
+    # -- groups that come and go
+
+    def loaded(self, group: ConsumerGroup) -> None:
+        """The group was loaded: its members get new sessions."""
+        self._timers.begin(group)
+        self._note_topics(group)
+
+    def ended(self, group: ConsumerGroup) -> None:
+        """The group was deleted, has another type now, or is coordinated by another broker."""
+        self._timers.end(group)
+        self._targets.end(group)
+        self._patterns.end(group)
+        self._index.set(group.group_id, frozenset())
+
+    # -- topics that change
+
+    def topics_changed(self, names: Iterable[str]) -> None:
+        """The metadata of these topics changed. Groups that read them compare it at their next heartbeat."""
+        for name in names:
+            for group_id in self._index.groups_of(name):
+                group = self._registry.get(group_id)
+                if isinstance(group, ConsumerGroup):
+                    group.topics_changed = True
+
+    def topics_came_or_went(self) -> None:
+        """There are other topics than before: patterns may match others."""
+        self._patterns.topics_came_or_went()
+
+    # -- what follows from a change
+
+    def _applied(self, group: ConsumerGroup, records: Sequence[GroupRecord]) -> None:
+        self._timers.follow(group, records)
+        self._note_topics(group)
+
+    def _note_topics(self, group: ConsumerGroup) -> None:
+        self._index.set(group.group_id, frozenset(group.subscriptions.topics))
+
+    def _remove(self, group: ConsumerGroup, member_id: str, reason: str) -> None:
+        logger.info("group %s: member %s removed in epoch %d: %s", group.group_id, member_id, group.epoch, reason)
+        self._writer.write(group, fence(group, member_id, self._ports.topics), _ignore)
+
+    def _target_computed(self, group: ConsumerGroup, result: Assigned) -> None:
+        if not self._writer.write(group, target_records(group, result), _ignore):
+            self._targets.give_up(group)
+
+    def _patterns_resolved(self, group: ConsumerGroup, found: Sequence[ResolvedPattern]) -> None:
+        records = resolved_records(group, found, self._ports.topics)
+        if records:
+            self._writer.write(group, records, _ignore)
+
+    def _world(self) -> World:
+        return World(self._ports.topics, self._settings, self._now_ms(), self._check_pattern, self._new_member_id)
+
+    def _check_pattern(self, text: str) -> None:
+        self._ports.compile_pattern(text)
+
+
+def _refused(error: KafkaError) -> HeartbeatAnswer:
+    return HeartbeatAnswer(error.code, error.message, "", 0, 0, None)
+
+
+def _ignore(error: ErrorCode) -> None:
+    """No request waits for the records: when they are not written, the group is loaded anew."""

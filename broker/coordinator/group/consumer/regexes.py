@@ -1,0 +1,119 @@
+"""Looks up the topics that match the patterns of consumer groups' members, outside of requests.
+
+When: a pattern is new; topics came or went since, at most each 10 s; or the topics of a pattern were looked up
+``regex_refresh_ms`` ago. A heartbeat of any member of the group starts it.
+"""
+
+import logging
+from collections.abc import Callable, Generator, Iterable, Sequence, Set
+from functools import partial
+from typing import Protocol
+
+from .....base.quiet_lines import QUIET
+from .....base.timers import Scheduler
+from .....protocol.errors import InvalidRegularExpressionError
+from ..modern.topics import TopicLookup
+from ..modern.turns import TurnsOf
+from .consumer_group import ConsumerGroup
+from .records import ResolvedPattern
+from .settings import ConsumerGroupSettings
+
+__all__ = ["Hidden", "NamePattern", "PatternResolution"]
+
+logger = logging.getLogger(__name__)
+
+_LEAST_INTERVAL_S = 10.0
+
+Hidden = Callable[[Iterable[str]], Set[str]]
+"""Those of some topics that the client of a heartbeat may not see."""
+
+
+class NamePattern(Protocol):
+    """A compiled pattern."""
+
+    def matches(self, name: str) -> bool:
+        """Whether the whole name matches."""
+        ...
+
+
+class PatternResolution:
+    """``compile_pattern`` raises InvalidRegularExpressionError. ``resolved`` gets the topics of a group's patterns."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        now_ms: Callable[[], int],
+        settings: ConsumerGroupSettings,
+        topics: TopicLookup,
+        compile_pattern: Callable[[str], NamePattern],
+        resolved: Callable[[ConsumerGroup, Sequence[ResolvedPattern]], None],
+    ) -> None:
+        self._scheduler = scheduler
+        self._now_ms = now_ms
+        self._refresh_s = settings.regex_refresh_ms / 1000
+        self._topics = topics
+        self._compile_pattern = compile_pattern
+        self._resolved = resolved
+        self._version = 0
+        """Grows whenever topics came or went."""
+        self._last: dict[str, tuple[int, float]] = {}
+        """By group id, the version of the topics when they were looked up last, and the scheduler's time."""
+        self._running: dict[str, TurnsOf[list[ResolvedPattern]]] = {}
+
+    def topics_came_or_went(self) -> None:
+        self._version += 1
+
+    def maybe_begin(self, group: ConsumerGroup, hidden: Hidden) -> None:
+        """Look topics up if it is time."""
+        patterns = group.subscriptions.patterns
+        if not patterns or group.group_id in self._running or not self._is_due(group):
+            return
+        self._running[group.group_id] = TurnsOf(
+            self._scheduler,
+            self._steps(tuple(patterns), hidden),
+            partial(self._end, group),
+            partial(self._fail, group),
+        )
+        self._last[group.group_id] = self._version, self._scheduler.time()
+
+    def end(self, group: ConsumerGroup) -> None:
+        """The group was deleted, or is coordinated by another broker."""
+        self._last.pop(group.group_id, None)
+        running = self._running.pop(group.group_id, None)
+        if running is not None:
+            running.cancel()
+
+    def _is_due(self, group: ConsumerGroup) -> bool:
+        last = self._last.get(group.group_id)
+        if last is None or any(pattern not in group.patterns for pattern in group.subscriptions.patterns):
+            return True
+        version, looked_up_s = last
+        passed_s = self._scheduler.time() - looked_up_s
+        return passed_s >= self._refresh_s or (version != self._version and passed_s >= _LEAST_INTERVAL_S)
+
+    def _steps(self, patterns: Sequence[str], hidden: Hidden) -> Generator[None, None, list[ResolvedPattern]]:
+        found = []
+        for text in patterns:
+            topics: list[str] = []
+            try:
+                pattern = self._compile_pattern(text)
+            except InvalidRegularExpressionError as error:  # another coordinator took it
+                logger.warning("pattern %r matches no topic: %s", text, error, extra=QUIET)
+            else:
+                yield
+                for name in tuple(self._topics.topics):
+                    if pattern.matches(name):
+                        topics.append(name)
+                    yield
+            visible = frozenset(topics).difference(hidden(topics))
+            found.append(ResolvedPattern(text, visible, self._version, self._now_ms()))
+            yield
+        return found
+
+    def _end(self, group: ConsumerGroup, found: list[ResolvedPattern]) -> None:
+        del self._running[group.group_id]
+        self._resolved(group, found)
+
+    def _fail(self, group: ConsumerGroup, error: Exception) -> None:
+        del self._running[group.group_id]
+        logger.error("group %s: patterns could not be looked up: %r", group.group_id, error, exc_info=error)

@@ -1,0 +1,120 @@
+"""Changes consumer groups by records: applies them to memory at once, and writes them as one batch.
+
+**Why.** The next request is decided on the newest state, and the log gets the batches in the same order. An answer goes
+out when the batches that it may depend on are written. When a batch is not written, memory is ahead of the log: the
+partition is loaded anew.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from .....base.quiet_lines import QUIET
+from .....protocol.errors import ErrorCode, KafkaError
+from ...internal_log import AppendOutcome
+from ..base import GroupBase
+from ..group_log import store_group_error
+from ..record_log import RecordLog
+from ..registry import GroupRegistry
+from .consumer_group import ConsumerGroup
+from .record_bytes import encode
+from .records import GroupRecord
+
+__all__ = ["GroupWriter", "Written"]
+
+logger = logging.getLogger(__name__)
+
+Written = Callable[[ErrorCode], None]
+"""Called with NONE when the records are written, else with the error for the client."""
+_RECORD_BYTES = 32
+"""More than a record takes beside its key and value."""
+
+
+class GroupWriter:
+    """``max_batch_bytes``: of a partition; None when it is not on this broker.
+
+    ``applied`` is called with the group and its new records. ``reload`` loads a partition anew.
+    """
+
+    def __init__(
+        self,
+        registry: GroupRegistry,
+        log: RecordLog,
+        max_batch_bytes: Callable[[int], int | None],
+        applied: Callable[[ConsumerGroup, Sequence[GroupRecord]], None],
+        reload: Callable[[int], None],
+    ) -> None:
+        self._registry = registry
+        self._log = log
+        self._max_batch_bytes = max_batch_bytes
+        self._applied = applied
+        self._reload = reload
+        self._newest: dict[str, _Batch] = {}
+        """By group id, the newest batch that is being written."""
+
+    def write(
+        self,
+        group: ConsumerGroup,
+        records: Sequence[GroupRecord],
+        done: Written,
+        replaced: GroupBase | None = None,
+    ) -> bool:
+        """Change a group, which may be a new one. False, without a change, when the batch would be too large.
+
+        ``replaced``: the group of another type in whose place this one comes; its records are deleted in the batch.
+        """
+        group_id = group.group_id
+        tombstones: Sequence[bytes] = () if replaced is None else replaced.tombstones()
+        pairs = [*((key, None) for key in tombstones), *(encode(group_id, record) for record in records)]
+        partition = self._registry.partition_of(group_id)
+        if not self._fits(partition, pairs):
+            logger.warning("group %s: change not stored, its records are too large", group_id, extra=QUIET)
+            return False
+        if replaced is not None:
+            self._registry.replace(replaced, group)
+        elif self._registry.get(group_id) is None:
+            self._registry.add(group)
+        for record in records:
+            group.apply(record)
+        self._applied(group, records)
+        batch = self._newest[group_id] = _Batch(group)
+        batch.waiting.append(done)
+        self._log.append(group_id, pairs, partial(self._finish, batch, partition))
+        return True
+
+    def after_writes(self, group: ConsumerGroup, done: Written) -> None:
+        """Call ``done`` as soon as no batch of the group is being written, which is usually now."""
+        batch = self._newest.get(group.group_id)
+        if batch is None or batch.group is not group:
+            done(ErrorCode.NONE)
+        else:
+            batch.waiting.append(done)
+
+    def _fits(self, partition: int, pairs: Iterable[tuple[bytes, bytes | None]]) -> bool:
+        limit = self._max_batch_bytes(partition)
+        size = sum(len(key) + len(value or b"") + _RECORD_BYTES for key, value in pairs)
+        return limit is None or size <= limit
+
+    def _finish(self, batch: "_Batch", partition: int, outcome: AppendOutcome) -> None:
+        group = batch.group
+        if self._newest.get(group.group_id) is batch:
+            del self._newest[group.group_id]
+        error = ErrorCode.NONE
+        if isinstance(outcome, KafkaError):
+            error = store_group_error(outcome.code)
+            level = logging.INFO if error is ErrorCode.NOT_COORDINATOR else logging.WARNING
+            logger.log(level, "group %s: change not stored: %s", group.group_id, outcome.code.name)
+            if self._registry.get(group.group_id) is group and self._registry.ownership.is_active:
+                self._reload(partition)
+        for done in batch.waiting:
+            done(error)
+
+
+class _Batch:
+    """A batch that is being written, and whoever waits for it."""
+
+    __slots__ = ("group", "waiting")
+
+    def __init__(self, group: ConsumerGroup) -> None:
+        self.group = group
+        self.waiting: list[Written] = []
