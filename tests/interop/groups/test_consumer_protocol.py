@@ -1,0 +1,124 @@
+"""confluent-kafka's consumers of the consumer protocol (KIP-848) read, commit, share partitions and leave."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka import Consumer, ConsumerGroupState, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from pybroker import Broker
+
+PARTITIONS = 4
+_PATIENCE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[str]:
+    with Broker(config={"group.coordinator.rebalance.protocols": "classic,consumer"}) as broker:
+        yield broker.bootstrap_servers
+
+
+class Member:
+    """A consumer that counts what it reads."""
+
+    def __init__(self, servers: str, group: str, topics: list[str]) -> None:
+        self.consumer = Consumer(
+            {
+                "bootstrap.servers": servers,
+                "group.id": group,
+                "group.protocol": "consumer",
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "topic.metadata.refresh.interval.ms": 1_000,
+            }
+        )
+        self.values: list[str] = []
+        self.consumer.subscribe(topics)
+
+    def poll(self) -> None:
+        message = self.consumer.poll(0.1)
+        if message is not None:
+            error = message.error()
+            assert error is None, error
+            value = message.value()
+            assert value is not None
+            self.values.append(value.decode())
+
+    @property
+    def partitions(self) -> list[int]:
+        return sorted(each.partition for each in self.consumer.assignment())
+
+
+def poll_until(condition: Callable[[], bool], *members: Member) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, [(each.partitions, len(each.values)) for each in members]
+        for member in members:
+            member.poll()
+
+
+def produce(servers: str, topic: str, amount: int) -> list[str]:
+    producer = Producer({"bootstrap.servers": servers})
+    values = [f"value {number}" for number in range(amount)]
+    for number, value in enumerate(values):
+        producer.produce(topic, value, partition=number % PARTITIONS)
+    assert producer.flush(60) == 0
+    return values
+
+
+def test_members_share_partitions_commit_and_leave(servers: str, topic: str, group: str) -> None:
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
+    first_values = produce(servers, topic, 20)
+    first = Member(servers, group, [topic])
+    poll_until(lambda: len(first.values) == 20, first)
+    assert sorted(first.values) == sorted(first_values)
+    first.consumer.commit(asynchronous=False)
+
+    second = Member(servers, group, [topic])
+    poll_until(lambda: len(first.partitions) == len(second.partitions) == 2, first, second)
+    assert sorted(first.partitions + second.partitions) == list(range(PARTITIONS))
+    (listed,) = [each for each in admin.list_consumer_groups().result().valid if each.group_id == group]
+    assert listed.type.name == "CONSUMER"
+    described = admin.describe_consumer_groups([group])[group].result()
+    assert described.state is ConsumerGroupState.STABLE
+    assert sorted(len(each.assignment.topic_partitions) for each in described.members) == [2, 2]
+
+    first.values.clear()
+    produce(servers, topic, 20)
+    poll_until(lambda: len(first.values) + len(second.values) == 20, first, second)
+    first.consumer.commit(asynchronous=False)
+    second.consumer.commit(asynchronous=False)
+    second.consumer.close()
+    poll_until(lambda: first.partitions == list(range(PARTITIONS)), first)
+    committed = first.consumer.committed([TopicPartition(topic, index) for index in range(PARTITIONS)], 30)
+    assert [each.offset for each in committed] == [10] * PARTITIONS
+    first.consumer.close()
+    assert admin.describe_consumer_groups([group])[group].result().state is ConsumerGroupState.EMPTY
+
+
+def test_group_changes_its_protocol_when_it_is_empty(servers: str, topic: str, group: str) -> None:
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
+    produce(servers, topic, 20)
+    for number, protocol in enumerate(("classic", "consumer", "classic")):
+        consumer = Consumer(
+            {
+                "bootstrap.servers": servers,
+                "group.id": group,
+                "group.protocol": protocol,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+            }
+        )
+        consumer.subscribe([topic])
+        message = None
+        deadline = time.monotonic() + _PATIENCE_S
+        while message is None:
+            assert time.monotonic() < deadline
+            message = consumer.poll(0.5)
+        assert message.error() is None
+        position = TopicPartition(topic, message.partition() or 0, number + 1)
+        consumer.commit(offsets=[position], asynchronous=False)
+        assert consumer.committed([position], 30)[0].offset == number + 1
+        consumer.close()
