@@ -6,7 +6,7 @@ from uuid import UUID
 
 from ..assignment import Assignment
 
-__all__ = ["Assigned", "Assignor", "GroupSpec", "MemberSpec", "assign", "in_order"]
+__all__ = ["Assigned", "Assignor", "GroupSpec", "MemberSpec", "assign"]
 
 Assigned = dict[str, Assignment]
 """The new assignment of each member, by its id."""
@@ -49,13 +49,3 @@ def assign(assignor: Assignor, spec: GroupSpec) -> Assigned:
         except StopIteration as end:
             result: Assigned = end.value
             return result
-
-
-def in_order(members: Mapping[str, MemberSpec]) -> list[str]:
-    """The member ids in an order that stays: static members by their instance ids, then the others by theirs."""
-
-    def key(member_id: str) -> tuple[bool, str, str]:
-        instance_id = members[member_id].instance_id
-        return instance_id is None, instance_id or "", member_id
-
-    return sorted(members, key=key)

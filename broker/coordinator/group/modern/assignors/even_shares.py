@@ -1,69 +1,100 @@
 """The uniform assignment of a group in which all members subscribe to the same topics."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from uuid import UUID
 
-from ..assignment import assignment_of
-from .assignor import Assigned, GroupSpec, MemberSpec, in_order
+from .assignor import Assigned, GroupSpec
+from .steps import Pace, members_in_order, still_there, topics_in_order
 
 __all__ = ["even_shares"]
 
-_PER_STEP = 500
-Partition = tuple[UUID, int]
+_Owned = dict[UUID, list[int]]
+_Taken = dict[UUID, set[int]]
 
 
 def even_shares(spec: GroupSpec) -> Generator[None, None, Assigned]:
     """Every partition has a member, no member has two more than another, and as few as possible move."""
-    members = in_order(spec.members)
+    pace = Pace()
+    members = yield from members_in_order(spec.members, pace)
     if not members:
         return {}
     share, extras = divmod(sum(spec.partition_counts.values()), len(members))
-    own: dict[str, list[Partition]] = {}
+    taken: _Taken = {}
+    owned: list[_Owned] = []
+    loads: list[int] = []
     for member_id in members:
-        own[member_id] = _still_there(spec, spec.members[member_id])
-        yield
-    kept: set[Partition] = set()
-    for member_id in members:
-        own[member_id] = [each for each in own[member_id] if each not in kept]
+        own = yield from still_there(spec, spec.members[member_id], taken, pace)
+        load = sum(map(len, own.values()))
         # Whoever has one more than the others keeps it (KAFKA-18688).
-        may_keep = share + 1 if extras and len(own[member_id]) > share else share
+        may_keep = share + 1 if extras and load > share else share
         extras -= may_keep - share
-        del own[member_id][may_keep:]
-        kept.update(own[member_id])
-        yield
-    free = yield from _free(spec, kept)
-    for member_id in members:
-        mine = own[member_id]
-        wanted = share - len(mine)
-        if len(mine) <= share and extras:
-            wanted += 1
-            extras -= 1
-        for _ in range(wanted):
-            mine.append(free.pop())
-        yield
+        if load > may_keep:
+            yield from _give_up(load - may_keep, own, taken, pace)
+        owned.append(own)
+        loads.append(min(load, may_keep))
+        if pace.is_over(len(own)):
+            yield
+    yield from _deal(spec, owned, _wanted(loads, share, extras), taken, pace)
     result: Assigned = {}
-    for member_id in members:
-        result[member_id] = assignment_of(own[member_id])
-        yield
+    for member_id, own in zip(members, owned, strict=True):
+        assigned = result[member_id] = {}
+        for topic_id, partitions in own.items():
+            assigned[topic_id] = frozenset(partitions)
+            if pace.is_over(len(partitions)):
+                yield
+        if pace.is_over():
+            yield
     return result
 
 
-def _still_there(spec: GroupSpec, member: MemberSpec) -> list[Partition]:
-    """The partitions of the member that exist and belong to its topics, in an order that stays."""
-    return [
-        (topic_id, partition)
-        for topic_id in sorted(member.target.keys() & member.topic_ids & spec.partition_counts.keys())
-        for partition in sorted(member.target[topic_id])
-        if partition < spec.partition_counts[topic_id]
-    ]
-
-
-def _free(spec: GroupSpec, kept: set[Partition]) -> Generator[None, None, list[Partition]]:
-    """The partitions that nobody keeps, the first one last."""
-    free: list[Partition] = []
-    for topic_id in sorted(spec.partition_counts, reverse=True):
-        for end in range(spec.partition_counts[topic_id], 0, -_PER_STEP):
-            partitions = range(end - 1, max(end - _PER_STEP, 0) - 1, -1)
-            free += [(topic_id, each) for each in partitions if (topic_id, each) not in kept]
+def _give_up(surplus: int, own: _Owned, taken: _Taken, pace: Pace) -> Generator[None, None, None]:
+    """Take as many partitions from a member, the last ones first."""
+    topics = yield from topics_in_order(own, pace)
+    while surplus:
+        topic_id = topics.pop()
+        partitions = own[topic_id]
+        given_up = partitions[-surplus:]
+        surplus -= len(given_up)
+        taken[topic_id].difference_update(given_up)
+        del partitions[-len(given_up) :]
+        if not partitions:
+            del own[topic_id]
+        if pace.is_over(len(given_up)):
             yield
-    return free
+
+
+def _wanted(loads: Sequence[int], share: int, extras: int) -> list[int]:
+    """How many partitions each member lacks. The first members short of the share plus one get the extra ones."""
+    wanted = []
+    for load in loads:
+        is_extra = load <= share and extras > 0
+        extras -= is_extra
+        wanted.append(max(share + is_extra - load, 0))
+    return wanted
+
+
+def _deal(
+    spec: GroupSpec, owned: Sequence[_Owned], wanted: Sequence[int], taken: _Taken, pace: Pace
+) -> Generator[None, None, None]:
+    """Give out the partitions that nobody keeps, in order, to the members that lack some."""
+    numbers = iter(range(len(wanted)))
+    number, lacking = -1, 0
+    topics = yield from topics_in_order(spec.partition_counts, pace)
+    for topic_id in topics:
+        count = spec.partition_counts[topic_id]
+        free = sorted(set(range(count)).difference(taken.get(topic_id, ())))
+        if pace.is_over(count):
+            yield
+        begin = 0
+        while begin < len(free):
+            while not lacking:
+                number = next(numbers)
+                lacking = wanted[number]
+                if pace.is_over():
+                    yield
+            run = free[begin : begin + lacking]
+            owned[number].setdefault(topic_id, []).extend(run)
+            begin += len(run)
+            lacking -= len(run)
+            if pace.is_over(len(run)):
+                yield

@@ -7,12 +7,10 @@ partitions of all of them and can join their records.
 from collections.abc import Generator
 from uuid import UUID
 
-from .assignor import Assigned, GroupSpec, in_order
+from .assignor import Assigned, GroupSpec
+from .steps import Pace, members_in_order, readers
 
 __all__ = ["RangeAssignor"]
-
-
-_PER_STEP = 200
 
 
 class RangeAssignor:
@@ -21,21 +19,18 @@ class RangeAssignor:
     name = "range"
 
     def steps(self, spec: GroupSpec) -> Generator[None, None, Assigned]:
-        subscribers: dict[UUID, list[str]] = {}
-        for member_id in in_order(spec.members):
-            for topic_id in spec.members[member_id].topic_ids:
-                if topic_id in spec.partition_counts:
-                    subscribers.setdefault(topic_id, []).append(member_id)
-            yield
-        assigned: dict[str, dict[UUID, frozenset[int]]] = {member_id: {} for member_id in spec.members}
-        for topic_id, members in subscribers.items():
-            share, longer = divmod(spec.partition_counts[topic_id], len(members))
+        pace = Pace()
+        members = yield from members_in_order(spec.members, pace)
+        subscribers = yield from readers(spec, members, pace)
+        assigned: list[dict[UUID, frozenset[int]]] = [{} for _ in members]
+        for topic_id, numbers in subscribers.items():
+            count = spec.partition_counts[topic_id]
+            share, longer = divmod(count, len(numbers))
             begin = 0
-            for number, member_id in enumerate(members):
-                end = begin + share + (number < longer)
-                if end > begin:
-                    assigned[member_id][topic_id] = frozenset(range(begin, end))
-                begin = end
-                if number % _PER_STEP == 0:
+            for place, number in enumerate(numbers[:count]):
+                end = begin + share + (place < longer)
+                assigned[number][topic_id] = frozenset(range(begin, end))
+                if pace.is_over(end - begin):
                     yield
-        return {**assigned}
+                begin = end
+        return dict(zip(members, assigned, strict=True))

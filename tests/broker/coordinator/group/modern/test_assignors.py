@@ -1,7 +1,9 @@
 """Assignors give every partition to one subscriber, evenly, and move little."""
 
+import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from types import FrameType
 from uuid import UUID
 
 import pytest
@@ -151,10 +153,62 @@ def test_range_puts_static_members_first_by_their_instance_ids() -> None:
     assert assign(RANGE, spec) == {"c": {A: frozenset({0})}, "b": {A: frozenset({1})}, "a": {A: frozenset({2})}}
 
 
+def large_group(members: int, topics: int, partitions: int, same_topics: bool) -> GroupSpec:
+    ids = [UUID(int=number + 1) for number in range(topics)]
+    kinds = [frozenset(ids[kind % topics :: 1 if same_topics else 3]) | {ids[0]} for kind in range(3)]
+    chosen = {f"member-{number}": kinds[0 if same_topics else number % 3] for number in range(members)}
+    specs = {name: MemberSpec(None, topic_ids, EMPTY) for name, topic_ids in chosen.items()}
+    return GroupSpec(specs, dict.fromkeys(set().union(*kinds), partitions), same_topics)
+
+
+class LineCount:
+    """Counts the lines of Python that run in steps."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> "LineCount":
+        self.lines += event == "line"
+        return self
+
+
+def most_lines_in_a_step(steps: Generator[None, None, Assigned]) -> tuple[int, Assigned]:
+    most, before = 0, sys.gettrace()
+    while True:
+        count = LineCount()
+        sys.settrace(count)
+        try:
+            next(steps)
+        except StopIteration as end:
+            return max(most, count.lines), end.value
+        finally:
+            sys.settrace(before)
+        most = max(most, count.lines)
+
+
 @pytest.mark.parametrize("name", ASSIGNORS)
 @pytest.mark.parametrize("same_topics", [True, False])
-def test_large_group_is_assigned_in_many_steps(name: str, same_topics: bool) -> None:
-    members = {f"member-{number:04}": {A, TOPICS[1 if same_topics else 1 + number % 3]} for number in range(300)}
-    spec = group_of(members, {A: 2_000, B: 1_000, C: 500, TOPICS[3]: 100})
-    steps = sum(1 for _ in ASSIGNORS[name].steps(spec))
-    assert steps >= 300
+@pytest.mark.parametrize(
+    ("members", "topics", "partitions"),
+    [(1_000, 1, 10_000), (1_000, 100, 100), (1, 10, 1_000), (30, 3_000, 2)],
+    ids=["one topic", "many members", "one member", "many topics"],
+)
+def test_no_step_is_long_in_a_large_group(
+    name: str, same_topics: bool, members: int, topics: int, partitions: int
+) -> None:
+    """A step may take a millisecond, which is time for some 20,000 lines.
+
+    The group gets its first assignment, keeps it, and gives a part of it to newcomers.
+    """
+    spec = large_group(members, topics, partitions, same_topics)
+    steps = ASSIGNORS[name].steps
+    first, assigned = most_lines_in_a_step(steps(spec))
+    again, _ = most_lines_in_a_step(steps(after(spec, assigned)))
+    grown, _ = most_lines_in_a_step(steps(joined_by_as_many(spec, assigned)))
+    assert max(first, again, grown) < 15_000
+
+
+def joined_by_as_many(spec: GroupSpec, assigned: Assigned) -> GroupSpec:
+    """The group after its first assignment, and twice as many members."""
+    newcomers = {f"new-{name}": member for name, member in spec.members.items()}
+    return spec._replace(members={**after(spec, assigned).members, **newcomers})
