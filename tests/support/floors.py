@@ -44,6 +44,7 @@ FLOORS = {
         "quotas",
         "network",
         "clock",
+        "patterns",
         "environment.py",
         "metadata",
         "coordinator",
