@@ -98,6 +98,32 @@ def test_members_share_partitions_commit_and_leave(servers: str, topic: str, gro
     assert admin.describe_consumer_groups([group])[group].result().state is ConsumerGroupState.EMPTY
 
 
+def test_member_reads_the_topics_whose_whole_names_match_its_pattern(servers: str, topic: str, group: str) -> None:
+    admin = AdminClient({"bootstrap.servers": servers})
+    names = [f"{topic}.{suffix}" for suffix in ("a1", "b2", "a1.more", "cc")]
+    for created in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in names]).values():
+        created.result()
+    for name in names:
+        produce(servers, name, 8)
+    member = Member(servers, group, [rf"^{topic}\.[[:alpha:]]\d"])
+    poll_until(lambda: len(member.values) == 16, member)
+    assert {each.topic for each in member.consumer.assignment()} == {f"{topic}.a1", f"{topic}.b2"}
+    member.consumer.close()
+
+
+def test_pattern_that_re2_does_not_take_is_refused(servers: str, group: str) -> None:
+    member = Member(servers, group, [r"^(a)\1"])
+    message = None
+    deadline = time.monotonic() + _PATIENCE_S
+    while message is None:
+        assert time.monotonic() < deadline
+        message = member.consumer.poll(0.5)
+    error = message.error()
+    assert error is not None
+    assert "regular expression is not valid" in error.str()
+    member.consumer.close()
+
+
 def test_group_changes_its_protocol_when_it_is_empty(servers: str, topic: str, group: str) -> None:
     admin = AdminClient({"bootstrap.servers": servers})
     admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()

@@ -16,7 +16,6 @@ from .....protocol.errors import (
     ErrorCode,
     GroupIdNotFoundError,
     GroupMaxSizeReachedError,
-    InvalidRegularExpressionError,
     KafkaError,
     UnknownServerError,
     error_for,
@@ -35,9 +34,10 @@ from .describe import DescribedGroup, described
 from .heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatAnswer, check
 from .leaving import fence
 from .memory import metadata_bytes
+from .name_patterns import check_pattern
 from .patterns import resolved_records
 from .records import GroupRecord, MemberMetadata, ResolvedPattern
-from .regexes import Hidden, NamePattern, PatternResolution
+from .regexes import Hidden, PatternResolution
 from .settings import ConsumerGroupSettings
 from .target_runs import TargetRuns
 from .targets import target_records
@@ -52,14 +52,10 @@ HeartbeatReply = Callable[[HeartbeatAnswer], None]
 
 
 class ConsumerPorts(NamedTuple):
-    """What consumer groups need of the broker.
-
-    ``compile_pattern`` raises InvalidRegularExpressionError for a pattern that cannot be used.
-    """
+    """What consumer groups need of the broker."""
 
     settings: ConsumerGroupSettings
     topics: TopicLookup
-    compile_pattern: Callable[[str], NamePattern]
 
 
 class _NoTopics:
@@ -77,11 +73,7 @@ class _NoTopics:
         return 0
 
 
-def _no_pattern(text: str) -> NamePattern:
-    raise InvalidRegularExpressionError("patterns are not supported")
-
-
-NO_TOPICS = ConsumerPorts(ConsumerGroupSettings(), _NoTopics(), _no_pattern)
+NO_TOPICS = ConsumerPorts(ConsumerGroupSettings(), _NoTopics())
 """Of a coordinator whose consumer groups get no partitions."""
 
 
@@ -112,9 +104,7 @@ class ConsumerGroups:
         self._timers = MemberTimers(scheduler, settings.session_timeout_ms, self._remove)
         self._writer = GroupWriter(registry, log, max_batch_bytes, self._applied, reload)
         self._targets = TargetRuns(scheduler, settings, ports.topics, ASSIGNORS, self._target_computed)
-        self._patterns = PatternResolution(
-            scheduler, now_ms, settings, ports.topics, ports.compile_pattern, self._patterns_resolved
-        )
+        self._patterns = PatternResolution(scheduler, now_ms, settings, ports.topics, self._patterns_resolved)
 
     # -- requests
 
@@ -247,10 +237,7 @@ class ConsumerGroups:
             self._writer.write(group, records, _ignore)
 
     def _world(self) -> World:
-        return World(self._ports.topics, self._settings, self._now_ms(), self._check_pattern, self._new_member_id)
-
-    def _check_pattern(self, text: str) -> None:
-        self._ports.compile_pattern(text)
+        return World(self._ports.topics, self._settings, self._now_ms(), check_pattern, self._new_member_id)
 
 
 def _refused(error: KafkaError) -> HeartbeatAnswer:

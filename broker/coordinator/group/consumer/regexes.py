@@ -7,7 +7,6 @@ When: a pattern is new; topics came or went since, at most each 10 s; or the top
 import logging
 from collections.abc import Callable, Generator, Iterable, Sequence, Set
 from functools import partial
-from typing import Protocol
 
 from .....base.quiet_lines import QUIET
 from .....base.timers import Scheduler
@@ -15,10 +14,11 @@ from .....protocol.errors import InvalidRegularExpressionError
 from ..modern.topics import TopicLookup
 from ..modern.turns import TurnsOf
 from .consumer_group import ConsumerGroup
+from .name_patterns import name_pattern
 from .records import ResolvedPattern
 from .settings import ConsumerGroupSettings
 
-__all__ = ["Hidden", "NamePattern", "PatternResolution"]
+__all__ = ["Hidden", "PatternResolution"]
 
 logger = logging.getLogger(__name__)
 
@@ -28,16 +28,8 @@ Hidden = Callable[[Iterable[str]], Set[str]]
 """Those of some topics that the client of a heartbeat may not see."""
 
 
-class NamePattern(Protocol):
-    """A compiled pattern."""
-
-    def matches(self, name: str) -> bool:
-        """Whether the whole name matches."""
-        ...
-
-
 class PatternResolution:
-    """``compile_pattern`` raises InvalidRegularExpressionError. ``resolved`` gets the topics of a group's patterns."""
+    """``resolved`` gets the topics of a group's patterns."""
 
     def __init__(
         self,
@@ -45,14 +37,12 @@ class PatternResolution:
         now_ms: Callable[[], int],
         settings: ConsumerGroupSettings,
         topics: TopicLookup,
-        compile_pattern: Callable[[str], NamePattern],
         resolved: Callable[[ConsumerGroup, Sequence[ResolvedPattern]], None],
     ) -> None:
         self._scheduler = scheduler
         self._now_ms = now_ms
         self._refresh_s = settings.regex_refresh_ms / 1000
         self._topics = topics
-        self._compile_pattern = compile_pattern
         self._resolved = resolved
         self._version = 0
         """Grows whenever topics came or went."""
@@ -96,15 +86,12 @@ class PatternResolution:
         for text in patterns:
             topics: list[str] = []
             try:
-                pattern = self._compile_pattern(text)
+                pattern = name_pattern(text)
             except InvalidRegularExpressionError as error:  # another coordinator took it
                 logger.warning("pattern %r matches no topic: %s", text, error, extra=QUIET)
             else:
                 yield
-                for name in tuple(self._topics.topics):
-                    if pattern.matches(name):
-                        topics.append(name)
-                    yield
+                topics = yield from pattern.matching(tuple(self._topics.topics))
             visible = frozenset(topics).difference(hidden(topics))
             found.append(ResolvedPattern(text, visible, self._version, self._now_ms()))
             yield
