@@ -118,6 +118,14 @@ def test_member_that_waits_for_partitions_keeps_its_previous_epoch() -> None:
         assert group.beat("b", 2, owned=owned).member_epoch == 3
 
 
+def test_member_that_is_behind_may_still_have_what_it_must_give_back(two_epochs: CoordinatedGroup) -> None:
+    owned = two_epochs.topics.assignment(t=range(3))
+    two_epochs.beat("b", 0, names=("t",))
+    two_epochs.beat("a", 1, owned=owned)
+    assert two_epochs.group.members["a"].current.revoking
+    assert two_epochs.beat("a", 1, owned=owned).member_epoch == 2
+
+
 def test_known_member_rejoins_at_epoch_zero_and_gets_its_assignment(two_epochs: CoordinatedGroup) -> None:
     answer = two_epochs.beat("a", 0, names=("t", "u"))
     assert answer.member_epoch == 2
