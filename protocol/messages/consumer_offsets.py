@@ -1,9 +1,7 @@
 """Keys and values of ``__consumer_offsets``. Each is stored after its version, an int16.
 
 A key's version says what the record is about: 0 and 1 an offset, 2 a classic group, 3 to 8 the new consumer protocol
-(KIP-848), 9 to 11 share groups (KIP-932), 16 the topics of a pattern (KIP-848). A null value deletes.
-
-ConsumerGroupMetadataValue: Kafka 4.1 added the hash of the topics (KIP-1101).
+(KIP-848), as is 16; 9 to 11 share groups (KIP-932). A null value deletes.
 
 OffsetCommitValue: v1 expire timestamp, v2 neither, v3 leader epoch (KIP-320), v4 flexible.
 GroupMetadataValue: v1 rebalance timeout, v2 when the state was entered (KIP-211), v3 group instance ids (KIP-345),

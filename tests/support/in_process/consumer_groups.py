@@ -112,7 +112,7 @@ class CoordinatedGroup:
         return self.send(heartbeat(member_id, epoch, **fields))
 
     def error_of(self, request: Heartbeat) -> ErrorCode:
-        """The error code of the answer."""
+        """The error code of the response."""
         try:
             return self.send(request).error
         except KafkaError as error:

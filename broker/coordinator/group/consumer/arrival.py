@@ -23,7 +23,7 @@ class Arrival(NamedTuple):
     """The member of a heartbeat as it was until now.
 
     ``replaced``: the id under which a static member was known that returns under another. ``is_behind``: the member
-    does not know its epoch yet, because an answer was lost.
+    does not know its epoch yet, because a response was lost.
     """
 
     metadata: MemberMetadata
@@ -68,7 +68,7 @@ def _join(group: ConsumerGroup, heartbeat: Heartbeat, max_size: int, new_member_
     if holder_id is not None and holder_id != member_id:
         return _return_under_another_id(group.members[holder_id], member_id)
     member = group.members.get(member_id)
-    if member is not None:  # it has lost its epoch, or an answer; or it is a static member that returns
+    if member is not None:  # it has lost its epoch, or a response; or it is a static member that returns
         return Arrival(member.metadata, _returned(member.current))
     if len(group.members) >= max_size:
         raise GroupMaxSizeReachedError(f"The consumer group has reached its maximum capacity of {max_size} members.")

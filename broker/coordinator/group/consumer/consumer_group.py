@@ -64,7 +64,7 @@ class ConsumerGroup(GroupBase):
         self.target_epoch = 0
         self.members: dict[str, ConsumerMember] = {}
         self.targets: dict[str, Assignment] = {}
-        """Member id → what it shall get. A member without an entry shall get nothing."""
+        """Member id → the partitions that it shall get. A member without an entry shall get none."""
         self.static_members: dict[str, str] = {}
         """group.instance.id → member id"""
         self.owners: dict[tuple[UUID, int], str] = {}
@@ -139,7 +139,7 @@ class ConsumerGroup(GroupBase):
         return GroupSummary(ErrorCode.NONE, ConsumerGroupState.DEAD.value)
 
     def target_of(self, member_id: str) -> Assignment:
-        """What the member shall get."""
+        """The partitions that the member shall get."""
         return self.targets.get(member_id, EMPTY)
 
     # -- changes

@@ -1,4 +1,4 @@
-"""Decides one ConsumerGroupHeartbeat: which records it makes, and what the member is answered. No clock, no I/O."""
+"""Decides one ConsumerGroupHeartbeat: the records that it makes, and the response to the member. No clock, no I/O."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -23,7 +23,7 @@ __all__ = ["Decision", "World", "decide"]
 
 
 class World(NamedTuple):
-    """What a decision needs beside the group. ``now_ms``: the wall clock.
+    """The surroundings of a decision. ``now_ms``: the wall clock.
 
     ``check_pattern`` raises InvalidRegularExpressionError for a pattern that cannot be used.
     """
@@ -37,7 +37,7 @@ class World(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """The records are applied and written as one batch before the answer goes out. Without records nothing changes."""
+    """The records are applied and written as one batch before the response goes out. Without records nothing changes."""
 
     records: tuple[GroupRecord, ...]
     answer: HeartbeatAnswer

@@ -1,4 +1,4 @@
-"""A ConsumerGroupHeartbeat and its answer, and the rules that hold whatever the state of the group is (KIP-848).
+"""A ConsumerGroupHeartbeat and its response, and the rules that hold whatever the state of the group is (KIP-848).
 
 Version 1: the client makes its member id (KIP-1082), and may subscribe by a pattern.
 """
@@ -63,7 +63,7 @@ class Heartbeat(NamedTuple):
 
 
 class HeartbeatAnswer(NamedTuple):
-    """The answer. ``assignment``: None when the member has it already."""
+    """The response. ``assignment``: None when the member has it already."""
 
     error: ErrorCode
     message: str | None

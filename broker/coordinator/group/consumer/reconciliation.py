@@ -80,7 +80,7 @@ def _advance(current: CurrentMember, goal: Goal) -> CurrentMember:
     return CurrentMember(
         current.member_id,
         goal.target_epoch,
-        # Answers may be lost: the client comes with the epoch that it knows until it has heard of a newer one.
+        # Responses may be lost: the client comes with the epoch that it knows until it has heard of a newer one.
         goal.client_epoch if current.epoch != goal.target_epoch else current.previous_epoch,
         MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE,
         assigned,

@@ -43,7 +43,7 @@ class GroupEpoch(NamedTuple):
 
 
 class MemberMetadata(NamedTuple):
-    """What a member told of itself. ``names``: sorted. ``pattern``: None or "" for none.
+    """A member as it described itself. ``names``: sorted. ``pattern``: None or "" for none.
 
     ``rebalance_timeout_ms``: -1 when unknown.
     """
@@ -66,14 +66,14 @@ class TargetEpoch(NamedTuple):
 
 
 class TargetMember(NamedTuple):
-    """What a member shall get."""
+    """The partitions that a member shall get."""
 
     member_id: str
     assignment: Assignment
 
 
 class CurrentMember(NamedTuple):
-    """What a member has. ``revoking``: partitions that it must give back. ``epoch`` -2: a static member that left."""
+    """The partitions that a member has. ``revoking``: partitions that it must give back. ``epoch`` -2: a static member that left."""
 
     member_id: str
     epoch: int

@@ -25,7 +25,7 @@ def is_small(member_count: int, subscriptions: Subscriptions, topics: TopicLooku
 
 
 def assignment_input(group: ConsumerGroup, topics: TopicLookup) -> GroupSpec:
-    """What an assignor gets to know. Topics that do not exist are left out."""
+    """The group as assignors see it. Topics that do not exist are left out."""
     ids: dict[str, UUID] = {}
     counts: dict[UUID, int] = {}
     for name in group.subscriptions.topics:

@@ -1,6 +1,6 @@
-"""Members of a consumer group join, leave, change and lose answers while topics come, grow and go, in any order.
+"""Members of a consumer group join, leave, change and lose responses while topics come, grow and go, in any order.
 
-Whatever happens, no partition is read by two members in epochs that the group accepts; when all is quiet, every
+No partition is ever read by two members in epochs that the group accepts; when nothing changes any more, every
 partition is read by one member.
 """
 
@@ -48,8 +48,8 @@ CLIENTS = st.integers(0, 2)
 class Client:
     """A member's client.
 
-    ``told``: what it shall have. ``reported``: what it had at the last heartbeat that was answered. ``sends_all``: as
-    after a lost answer.
+    ``told``: what it shall have. ``reported``: what it had at its last heartbeat; None after a lost response, when it
+    has to send all fields. ``subscription``: names and a pattern.
     """
 
     name: str
@@ -58,10 +58,8 @@ class Client:
     incarnation: int = 0
     owned: set[Partition] = field(default_factory=set)
     told: set[Partition] = field(default_factory=set)
-    names: frozenset[str] = frozenset()
-    pattern: str = ""
-    sends_all: bool = True
-    reported: set[Partition] = field(default_factory=set)
+    subscription: tuple[frozenset[str], str] = (frozenset(), "")
+    reported: set[Partition] | None = None
     is_in: bool = False
 
     @property
@@ -70,13 +68,12 @@ class Client:
 
     def give_up(self) -> None:
         """Forget the membership, and all partitions with it."""
-        self.epoch, self.sends_all = 0, True
-        self.owned, self.told, self.reported = set(), set(), set()
+        self.epoch, self.reported = 0, None
+        self.owned, self.told = set(), set()
 
     def hear(self, answer: HeartbeatAnswer) -> None:
         assert answer.member_epoch >= self.epoch
         self.epoch = answer.member_epoch
-        self.sends_all = False
         self.reported = set(self.owned)
         if answer.assignment is not None:
             self.told = set(pairs(answer.assignment))
@@ -104,14 +101,14 @@ class GroupMachine(RuleBasedStateMachine):
             client.is_in = True
             client.incarnation += 1
             client.give_up()
-            client.names, client.pattern = subscription
+            client.subscription = subscription
         self.beat(i, is_lost=False)
 
     @rule(i=CLIENTS, subscription=SUBSCRIPTIONS)
     def change_subscription(self, i: int, subscription: tuple[frozenset[str], str]) -> None:
         client = self.clients[i]
-        client.names, client.pattern = subscription
-        client.sends_all = True
+        client.subscription = subscription
+        client.reported = None
 
     @rule(i=CLIENTS, is_lost=st.booleans())
     def beat(self, i: int, *, is_lost: bool) -> None:
@@ -126,22 +123,22 @@ class GroupMachine(RuleBasedStateMachine):
             client.give_up()
             return
         if is_lost:
-            client.sends_all = True
+            client.reported = None
         else:
             client.hear(decision.answer)
 
     def send(self, client: Client) -> Decision:
         fields: dict[str, object] = {"instance_id": client.instance_id}
-        if client.sends_all or client.epoch == 0:
-            names = tuple(client.names)
-            fields |= {"names": names, "pattern": client.pattern, "rebalance_timeout_ms": 60_000}
-        if client.sends_all or client.owned != client.reported or client.epoch == 0:
+        if client.reported is None:
+            names, pattern = client.subscription
+            fields |= {"names": tuple(names), "pattern": pattern, "rebalance_timeout_ms": 60_000}
+        if client.owned != client.reported:
             fields["owned"] = assignment_of(client.owned)
         return self.group.decide(heartbeat(client.member_id, client.epoch, **fields))
 
     @rule(i=CLIENTS)
     def lose_answers(self, i: int) -> None:
-        """Topics grow all the time, and no answer reaches the client."""
+        """Topics grow all the time, and no response reaches the client."""
         for name in NAMES[:2]:
             self.grow(name, 1)
             self.beat(i, is_lost=True)
@@ -243,7 +240,7 @@ class GroupMachine(RuleBasedStateMachine):
         assert all(member.epoch <= group.target_epoch for member in group.members.values())
         self.newest = group.epoch, group.target_epoch
 
-    # -- when all is quiet
+    # -- when nothing changes any more
 
     def teardown(self) -> None:
         for client in self.clients:
@@ -275,14 +272,17 @@ class GroupMachine(RuleBasedStateMachine):
         assert set(group.members) == set(alive)
         assert group.state_name == ("Stable" if alive else "Empty")
         wanted = {
-            member_id: topics.all_partitions({*c.names, *(t for t in NAMES if c.pattern and t.startswith(c.pattern))})
-            for member_id, c in alive.items()
+            member_id: topics.all_partitions(topics_of(*client.subscription)) for member_id, client in alive.items()
         }
         assert group.owners.keys() == set().union(*wanted.values())
         for member_id, client in alive.items():
             assert client.owned <= wanted[member_id]
             assert client.owned == set(pairs(group.members[member_id].current.assigned))
             assert self.send(client).records == ()
+
+
+def topics_of(names: frozenset[str], pattern: str) -> set[str]:
+    return {*names, *(name for name in NAMES if pattern and name.startswith(pattern))}
 
 
 MACHINES = settings(max_examples=50, stateful_step_count=30, deadline=None)

@@ -87,7 +87,7 @@ def test_greater_epoch_than_the_coordinators_is_fenced(two_epochs: CoordinatedGr
 
 def test_previous_epoch_is_accepted_and_answered_with_the_assignment(two_epochs: CoordinatedGroup) -> None:
     owned = two_epochs.topics.assignment(t=range(3))
-    for _ in range(2):  # the answer may be lost more than once
+    for _ in range(2):  # the response may be lost more than once
         answer = two_epochs.beat("a", 1, owned=owned)
         assert answer.member_epoch == 2
         assert answer.assignment == two_epochs.topics.assignment(t=range(3), u=[0])
