@@ -37,7 +37,7 @@ class World(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """The records are applied and written as one batch before the response goes out. Without records nothing changes."""
+    """The records are applied and written as one batch before the response is sent. Without records nothing changes."""
 
     records: tuple[GroupRecord, ...]
     answer: HeartbeatAnswer

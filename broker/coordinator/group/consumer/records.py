@@ -73,7 +73,10 @@ class TargetMember(NamedTuple):
 
 
 class CurrentMember(NamedTuple):
-    """The partitions that a member has. ``revoking``: partitions that it must give back. ``epoch`` -2: a static member that left."""
+    """The partitions that a member has. ``revoking``: partitions that it must give back.
+
+    ``epoch`` -2: a static member that has left.
+    """
 
     member_id: str
     epoch: int
