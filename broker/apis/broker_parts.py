@@ -16,10 +16,10 @@ from ..inter_broker.controller_orders import ControllerOrders
 from ..metadata.advertised_address import AdvertisedAddresses
 from ..metadata.metadata_cache import MetadataCache
 from ..metadata.topic_waiters import TopicWaiters
+from ..requests.group_version import GroupVersion
 from ..requests.served_versions import ServedVersions, served_versions
 from ..requests.throttling import Throttling
 from ..settings.live_settings import LiveSettings
-from .cluster.group_version import GroupVersion
 
 if TYPE_CHECKING:
     from ..security.acl.acl_administration import AclAdministration

@@ -6,6 +6,7 @@ from itertools import groupby
 from ...base.event_marks import EVENT
 from .event import Event
 from .rooms.cluster import CLUSTER
+from .rooms.consumer_groups import CONSUMER_GROUPS
 from .rooms.directories import DIRECTORIES
 from .rooms.groups import GROUPS
 from .rooms.http import HTTP
@@ -25,7 +26,7 @@ ROOMS = {
     "Connections, requests and misbehaving peers": NETWORK,
     "HTTP endpoint": HTTP,
     "Logins, certificates, ACLs and quotas": SECURITY,
-    "Consumer groups and coordinators": GROUPS,
+    "Consumer groups and coordinators": GROUPS + CONSUMER_GROUPS,
     "Transactions": TRANSACTIONS,
     "Controller and brokers": CLUSTER,
     "Topics and reassignments": TOPICS,

@@ -63,7 +63,7 @@ def _own_versions(*, has_consumer_groups: bool) -> ServedVersions:
 
 OWN_VERSIONS = _own_versions(has_consumer_groups=False)
 _WITH_CONSUMER_GROUPS = _own_versions(has_consumer_groups=True)
-"""Of a broker whose settings ask for the consumer protocol (KIP-848). ApiVersions lists it while it is served."""
+"""The versions of a broker whose settings ask for the consumer protocol (KIP-848)."""
 
 
 def served_versions(config: Config) -> ServedVersions:

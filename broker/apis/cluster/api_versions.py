@@ -16,10 +16,10 @@ from ....protocol.errors import ErrorCode
 from ....protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from ...coordinator.transaction.states import EPOCH_BUMP_VERSION
 from ...requests.context import Handler, RequestContext
+from ...requests.group_version import CONSUMER_GROUP_APIS, GroupVersion
 from ...requests.served_versions import OWN_VERSIONS, ServedVersions
 from .client_software import FIRST_WITH_SOFTWARE, accepts_software
 from .feature_block import add_feature_levels
-from .group_version import CONSUMER_GROUP_APIS, GroupVersion
 
 __all__ = ["ApiVersions", "with_api_versions"]
 

@@ -12,10 +12,10 @@ from ....protocol.errors import ErrorCode
 from ....protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from ....protocol.releases.release import FeatureBlock, Release
 from ...requests.context import RequestContext
+from ...requests.group_version import CONSUMER_GROUP_APIS, GroupVersion
 from ...requests.served_versions import ServedVersions
 from .client_software import accepts_software
 from .feature_block import add_feature_levels
-from .group_version import CONSUMER_GROUP_APIS, GroupVersion
 
 __all__ = ["ApiVersionsAs"]
 

@@ -10,7 +10,7 @@ from ....controller.features import (
     FeatureLevels,
 )
 from ....protocol.messages.api_versions import ApiVersionsResponse, FinalizedFeatureKey, SupportedFeatureKey
-from .group_version import GroupVersion
+from ...requests.group_version import GroupVersion
 
 __all__ = ["add_feature_levels"]
 

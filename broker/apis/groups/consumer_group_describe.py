@@ -22,7 +22,7 @@ from ...coordinator.group.consumer.consumer_groups import ConsumerGroups
 from ...requests.authorized_operations import NOT_ASKED
 from ...requests.context import RequestContext
 from ...requests.duplicate_names import has_many_duplicates
-from ..cluster.group_version import GroupVersion
+from ...requests.group_version import GroupVersion
 
 __all__ = ["ConsumerGroupDescribe"]
 

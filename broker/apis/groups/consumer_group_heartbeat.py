@@ -24,7 +24,7 @@ from ...coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatAnswer
 from ...coordinator.group.modern.assignment import assignment_of
 from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext
-from ..cluster.group_version import GroupVersion
+from ...requests.group_version import GroupVersion
 
 __all__ = ["ConsumerGroupHeartbeat"]
 

@@ -48,7 +48,7 @@ class GroupParts:
         syncs = Syncs(rebalances, group_log, lambda size_bytes: registry.has_space_for(size_bytes, now_ms()))
         self.registry = registry
         self.rebalances = rebalances
-        self.membership = Membership(settings, registry, rebalances, joins, syncs, offset_log, now_ms)
-        self.commits = Commits(settings, registry, rebalances, offset_log, now_ms)
         self.consumers = ConsumerGroups(registry, log, scheduler, now_ms, new_uuid, consumers, max_batch_bytes, reload)
+        self.membership = Membership(settings, registry, rebalances, joins, syncs, offset_log, self.consumers, now_ms)
+        self.commits = Commits(settings, registry, rebalances, offset_log, now_ms)
         self.administration = Administration(settings, registry, offset_log, now_ms)

@@ -5,6 +5,9 @@ from collections.abc import Callable, Sequence
 
 from ....base.quiet_lines import QUIET
 from ....protocol.errors import ErrorCode
+from .base import GroupBase
+from .consumer.consumer_group import ConsumerGroup
+from .consumer.consumer_groups import ConsumerGroups
 from .group import Group
 from .joining import JoinRequest, Joins
 from .member import JoinReply, SyncReply
@@ -34,8 +37,10 @@ class Membership:
         joins: Joins,
         syncs: Syncs,
         offset_log: OffsetLog,
+        consumers: ConsumerGroups,
         now_ms: Callable[[], int],
     ) -> None:
+        self._consumers = consumers
         self._offset_log = offset_log
         self._settings = settings
         self._registry = registry
@@ -114,17 +119,10 @@ class Membership:
         error = self._registry.check(group_id)
         if error is not ErrorCode.NONE:
             return LeaveResult(error)
-        group = self._classic(group_id)
+        group = self._registry.get(group_id)
         return LeaveResult(
             ErrorCode.NONE,
-            tuple(
-                LeftMember(
-                    each.member_id,
-                    each.group_instance_id,
-                    ErrorCode.UNKNOWN_MEMBER_ID if group is None else self._leave_one(group, each),
-                )
-                for each in leaving
-            ),
+            tuple(LeftMember(each.member_id, each.group_instance_id, self._leave_one(group, each)) for each in leaving),
         )
 
     def _classic(self, group_id: str) -> Group | None:
@@ -132,7 +130,14 @@ class Membership:
         group = self._registry.get(group_id)
         return group if isinstance(group, Group) else None
 
-    def _leave_one(self, group: Group, leaving: LeavingMember) -> ErrorCode:
+    def _leave_one(self, group: GroupBase | None, leaving: LeavingMember) -> ErrorCode:
+        if isinstance(group, Group):
+            return self._leave_classic(group, leaving)
+        if isinstance(group, ConsumerGroup) and self._consumers.remove_member(group, leaving):
+            return ErrorCode.NONE
+        return ErrorCode.UNKNOWN_MEMBER_ID
+
+    def _leave_classic(self, group: Group, leaving: LeavingMember) -> ErrorCode:
         member_id = leaving.member_id
         if member_id == UNKNOWN_MEMBER_ID:
             member_id = group.static_members.get(leaving.group_instance_id or "", UNKNOWN_MEMBER_ID)

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.broker.apis.cluster.api_versions import ApiVersions, with_api_versions
-from pybroker.broker.apis.cluster.group_version import GroupVersion
 from pybroker.broker.network.request import CloseConnectionError, ConnectionInfo, LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.request_header import RequestHeaderParser
 from pybroker.broker.requests.context import EncodedResponse, Handler, RequestContext
 from pybroker.broker.requests.dispatch import Dispatcher
 from pybroker.broker.requests.failures import failure_response
+from pybroker.broker.requests.group_version import GroupVersion
 from pybroker.controller.features import FeatureLevels
 from pybroker.controller.tree.metadata_store import ConnectionLossError, SessionExpiredError, StoreWriteError
 from pybroker.protocol.apis import API_SPECS, ApiKey, Listener

@@ -28,6 +28,7 @@ from ..modern.subscriptions import SubscriptionIndex
 from ..modern.topics import TopicLookup
 from ..record_log import RecordLog
 from ..registry import GroupRegistry
+from ..results import LeavingMember
 from .consumer_group import ConsumerGroup
 from .decision import World, decide
 from .describe import DescribedGroup, described
@@ -52,7 +53,7 @@ HeartbeatReply = Callable[[HeartbeatAnswer], None]
 
 
 class ConsumerPorts(NamedTuple):
-    """What consumer groups need of the broker."""
+    """The parts of the broker that consumer groups use."""
 
     settings: ConsumerGroupSettings
     topics: TopicLookup
@@ -74,7 +75,7 @@ class _NoTopics:
 
 
 NO_TOPICS = ConsumerPorts(ConsumerGroupSettings(), _NoTopics())
-"""Of a coordinator whose consumer groups get no partitions."""
+"""For a coordinator whose consumer groups get no partitions."""
 
 
 class ConsumerGroups:
@@ -109,7 +110,7 @@ class ConsumerGroups:
     # -- requests
 
     def heartbeat(self, request: Heartbeat, hidden: Hidden, reply: HeartbeatReply) -> None:
-        """ConsumerGroupHeartbeat. ``reply`` is called when the records are written on which the answer depends.
+        """ConsumerGroupHeartbeat. ``reply`` is called when the records are written on which the response depends.
 
         ``hidden``: those of some topics that the client may not see.
         """
@@ -182,9 +183,13 @@ class ConsumerGroups:
             raise GroupIdNotFoundError(f"Group {group_id} is {reason}.")
         return described(group, self._settings.assignors, self._ports.topics)
 
-    def remove_member(self, group: ConsumerGroup, member_id: str) -> None:
-        """An administrator removes a member of the group."""
+    def remove_member(self, group: ConsumerGroup, leaving: LeavingMember) -> bool:
+        """An administrator removes a member by LeaveGroup (KAFKA-18188). False: the group has no such member."""
+        member_id = leaving.member_id or group.static_members.get(leaving.group_instance_id or "", "")
+        if member_id not in group.members:
+            return False
         self._remove(group, member_id, "an administrator has removed it")
+        return True
 
     # -- groups that come and go
 

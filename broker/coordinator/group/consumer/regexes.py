@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 _LEAST_INTERVAL_S = 10.0
 
 Hidden = Callable[[Iterable[str]], Set[str]]
-"""Those of some topics that the client of a heartbeat may not see."""
+"""Returns the topics that the client of a heartbeat may not see."""
 
 
 class PatternResolution:
@@ -103,4 +103,4 @@ class PatternResolution:
 
     def _fail(self, group: ConsumerGroup, error: Exception) -> None:
         del self._running[group.group_id]
-        logger.error("group %s: patterns could not be looked up: %r", group.group_id, error, exc_info=error)
+        logger.error("group %s: topics of patterns not found", group.group_id, exc_info=error)

@@ -76,6 +76,4 @@ class TargetRuns:
     def _fail(self, group: ConsumerGroup, epoch: int, assignor: str, error: Exception) -> None:
         del self._running[group.group_id]
         self._failed[group.group_id] = epoch
-        logger.error(
-            "group %s: assignor %s failed in epoch %d: %r", group.group_id, assignor, epoch, error, exc_info=error
-        )
+        logger.error("group %s: assignor %s failed in epoch %d", group.group_id, assignor, epoch, exc_info=error)

@@ -1,8 +1,8 @@
 """Changes consumer groups by records: applies them to memory at once, and writes them as one batch.
 
-**Why.** The next request is decided on the newest state, and the log gets the batches in the same order. An answer goes
-out when the batches that it may depend on are written. When a batch is not written, memory is ahead of the log: the
-partition is loaded anew.
+**Why.** The next request is decided on the newest state, and the log gets the batches in the same order. A response
+goes out when the batches that it may depend on are written. When a batch is not written, memory is ahead of the log:
+the partition is loaded anew.
 """
 
 import logging
@@ -68,7 +68,7 @@ class GroupWriter:
         pairs = [*((key, None) for key in tombstones), *(encode(group_id, record) for record in records)]
         partition = self._registry.partition_of(group_id)
         if not self._fits(partition, pairs):
-            logger.warning("group %s: change not stored, its records are too large", group_id, extra=QUIET)
+            logger.warning("group %s: change not stored, because its records are too large", group_id, extra=QUIET)
             return False
         if replaced is not None:
             self._registry.replace(replaced, group)

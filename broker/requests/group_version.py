@@ -1,9 +1,9 @@
 """The level of ``group.version`` that this broker follows: 1 where it serves the consumer protocol (KIP-848)."""
 
-from ....config.config import Config
-from ....config.group_protocols import asks_for_consumer_protocol
-from ....controller.features import LAST_GROUP_VERSION, FeatureLevels
-from ....protocol.apis import ApiKey
+from ...config.config import Config
+from ...config.group_protocols import asks_for_consumer_protocol
+from ...controller.features import LAST_GROUP_VERSION, FeatureLevels
+from ...protocol.apis import ApiKey
 
 __all__ = ["CONSUMER_GROUP_APIS", "GroupVersion"]
 

@@ -1,0 +1,84 @@
+"""The shell of consumer groups with all partitions of a topic in memory, virtual time, and topics that change."""
+
+from collections.abc import Iterable
+from itertools import count
+
+from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
+from pybroker.broker.coordinator.group.consumer.consumer_groups import ConsumerPorts
+from pybroker.broker.coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatAnswer
+from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
+from pybroker.broker.coordinator.group.settings import GroupSettings
+from support.clients.group_clients import NO_DELAY
+from support.in_process.consumer_groups import GROUP, SETTINGS, Topics, heartbeat
+from support.in_process.offsets_topic import AwaitedOffsetsTopic, OffsetsTopic
+from support.time.virtual_time import VirtualTime
+
+__all__ = ["ConsumerWorld", "Reply"]
+
+
+class Reply:
+    """Keeps the response of a heartbeat."""
+
+    def __init__(self) -> None:
+        self.answers: list[HeartbeatAnswer] = []
+
+    def __call__(self, answer: HeartbeatAnswer) -> None:
+        self.answers.append(answer)
+
+    @property
+    def answer(self) -> HeartbeatAnswer:
+        (answer,) = self.answers
+        return answer
+
+
+class ConsumerWorld:
+    """A coordinator of all partitions. `ConsumerWorld(..., log=other.log)` takes over from another."""
+
+    def __init__(
+        self, topics: Topics, settings: GroupSettings = NO_DELAY, *, log: AwaitedOffsetsTopic | None = None
+    ) -> None:
+        self.time = VirtualTime()
+        self.topics = topics
+        self.log = log or AwaitedOffsetsTopic(OffsetsTopic())
+        self.loads: list[tuple[int, int]] = []
+        numbers = count(1)
+        ports = ConsumerPorts(SETTINGS, topics)
+        self.coordinator = GroupCoordinator(
+            settings, self.log, self.time, self.time.now_ms, lambda: f"{next(numbers):04}", ports
+        )
+        self.coordinator.load_again_by(lambda partition, epoch: self.loads.append((partition, epoch)))
+
+    @classmethod
+    async def loaded(cls, topics: Topics, *, log: AwaitedOffsetsTopic | None = None) -> "ConsumerWorld":
+        world = cls(topics, log=log)
+        for partition in range(world.log.partition_count):
+            await world.coordinator.partitions.load(partition, 0)
+        return world
+
+    async def load_again(self) -> None:
+        """Read the partitions that have to be loaded anew."""
+        loads, self.loads = self.loads, []
+        for partition, epoch in loads:
+            await self.coordinator.partitions.load(partition, epoch)
+
+    @property
+    def group(self) -> ConsumerGroup:
+        group = self.coordinator.registry.get(GROUP)
+        assert isinstance(group, ConsumerGroup)
+        return group
+
+    def send(self, member_id: str, epoch: int, *, hidden: Iterable[str] = (), **fields: object) -> Reply:
+        """Send a heartbeat; its response may come later."""
+        reply = Reply()
+        self.send_request(heartbeat(member_id, epoch, **fields), reply, hidden)
+        return reply
+
+    def send_request(self, request: Heartbeat, reply: Reply, hidden: Iterable[str] = ()) -> None:
+        denied = frozenset(hidden)
+        self.coordinator.consumers.heartbeat(request, denied.intersection, reply)
+
+    async def beat(self, member_id: str, epoch: int, **fields: object) -> HeartbeatAnswer:
+        """Send a heartbeat and wait until its records are written."""
+        reply = self.send(member_id, epoch, **fields)
+        await self.coordinator.settled()
+        return reply.answer
