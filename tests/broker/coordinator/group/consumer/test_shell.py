@@ -16,7 +16,7 @@ from support.clients.group_clients import SESSION_MS, CommitCall, JoinCall, prot
 from support.in_process.consumer_groups import GROUP, SETTINGS, Topics
 from support.in_process.consumer_world import ConsumerWorld
 
-SESSION_S = SETTINGS.session_timeout_ms / 1000
+CONSUMER_SESSION_MS = SETTINGS.session_timeout_ms
 T0 = TopicPartition("t", 0)
 
 
@@ -80,7 +80,7 @@ async def test_new_coordinator_has_the_members_and_gives_them_a_new_session() ->
     after = await ConsumerWorld.loaded(before.topics, log=before.log)
     assert (await after.beat("a", 1)).member_epoch == 1
     await asyncio.sleep(0)
-    after.time.advance(SESSION_S - 1)
+    after.time.advance(CONSUMER_SESSION_MS - 1)
     assert set(after.group.members) == {"a"}
     after.time.advance(1)
     assert after.group.is_empty
@@ -90,11 +90,11 @@ async def test_member_without_heartbeats_is_removed_after_its_session() -> None:
     world = await ConsumerWorld.loaded(Topics(t=3))
     await world.beat("a", 0, names=("t",))
     await world.beat("b", 0, names=("t",))
-    world.time.advance(SESSION_S - 1)
+    world.time.advance(CONSUMER_SESSION_MS - 1)
     await world.beat("a", 1)
     world.time.advance(1)
     assert set(world.group.members) == {"a"}
-    world.time.advance(SESSION_S - 1)
+    world.time.advance(CONSUMER_SESSION_MS - 1)
     assert world.group.is_empty
     await world.coordinator.settled()
     assert (await ConsumerWorld.loaded(world.topics, log=world.log)).group.is_empty
@@ -105,8 +105,9 @@ async def test_member_that_keeps_partitions_too_long_is_removed() -> None:
     first = await world.beat("a", 0, names=("t",), rebalance_timeout_ms=10_000)
     await world.beat("b", 0, names=("t",))
     assert (await world.beat("a", 1, owned=first.assignment)).member_epoch == 1
-    world.time.advance(9)
+    world.time.advance(9_999)
     await world.beat("a", 1, owned=first.assignment)
+    assert "a" in world.group.members
     world.time.advance(1)
     assert set(world.group.members) == {"b"}
 
@@ -117,7 +118,7 @@ async def test_member_that_gives_partitions_back_in_time_stays() -> None:
     await world.beat("b", 0, names=("t",))
     kept = (await world.beat("a", 1, owned=first.assignment)).assignment
     assert (await world.beat("a", 1, owned=kept)).member_epoch == 2
-    world.time.advance(10)
+    world.time.advance(10_000)
     assert set(world.group.members) == {"a", "b"}
 
 
@@ -127,9 +128,9 @@ async def test_new_coordinator_gives_a_member_new_time_to_give_partitions_back()
     await before.beat("b", 0, names=("t",))
     await before.beat("a", 1, owned=first.assignment)
     after = await ConsumerWorld.loaded(before.topics, log=before.log)
-    after.time.advance(9.9)
+    after.time.advance(9_999)
     assert "a" in after.group.members
-    after.time.advance(0.1)
+    after.time.advance(1)
     assert set(after.group.members) == {"b"}
 
 
