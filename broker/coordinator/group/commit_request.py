@@ -22,4 +22,4 @@ class CommitRequest:
     member_id: str = UNKNOWN_MEMBER_ID
     group_instance_id: str | None = None
     generation_id: int = NO_GENERATION
-    knows_epochs: bool = False
+    knows_epochs: bool = True

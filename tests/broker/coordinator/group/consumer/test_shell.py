@@ -213,7 +213,7 @@ async def test_classic_group_with_members_refuses_consumers() -> None:
 async def test_empty_consumer_group_becomes_a_classic_group_and_keeps_its_offsets() -> None:
     world = await ConsumerWorld.loaded(Topics(t=3))
     await world.beat("a", 0, names=("t",))
-    assert await commit(world, 7, "a", 1, knows_epochs=True) is ErrorCode.NONE
+    assert await commit(world, 7, "a", 1) is ErrorCode.NONE
     assert join(world).result.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     await world.beat("a", -1)
     assert join(world).result.error is ErrorCode.NONE
@@ -289,9 +289,9 @@ async def test_consumer_is_refused_when_the_memory_for_groups_is_used_up() -> No
 async def test_member_reads_and_commits_offsets_in_its_own_epoch_only() -> None:
     world = await ConsumerWorld.loaded(Topics(t=3))
     await world.beat("a", 0, names=("t",))
-    assert await commit(world, 7, "a", 1) is ErrorCode.UNSUPPORTED_VERSION
-    assert await commit(world, 7, "a", 2, knows_epochs=True) is ErrorCode.STALE_MEMBER_EPOCH
-    assert await commit(world, 7, "a", 1, knows_epochs=True) is ErrorCode.NONE
+    assert await commit(world, 7, "a", 1, knows_epochs=False) is ErrorCode.UNSUPPORTED_VERSION
+    assert await commit(world, 7, "a", 2) is ErrorCode.STALE_MEMBER_EPOCH
+    assert await commit(world, 7, "a", 1) is ErrorCode.NONE
     assert committed(world, "a", 1) == (ErrorCode.NONE, 7)
     assert committed(world, "a", 0) == (ErrorCode.STALE_MEMBER_EPOCH, None)
     assert committed(world, "b", 1) == (ErrorCode.UNKNOWN_MEMBER_ID, None)
