@@ -1,11 +1,10 @@
 """The shell of consumer groups with all partitions of a topic in memory, virtual time, and topics that change."""
 
-from collections.abc import Iterable
 from itertools import count
 
 from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
 from pybroker.broker.coordinator.group.consumer.consumer_groups import ConsumerPorts
-from pybroker.broker.coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatAnswer
+from pybroker.broker.coordinator.group.consumer.heartbeat import HeartbeatAnswer
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from support.clients.group_clients import NO_DELAY
@@ -40,6 +39,8 @@ class ConsumerWorld:
         self.time = VirtualTime()
         self.topics = topics
         self.log = log or AwaitedOffsetsTopic(OffsetsTopic())
+        self.hidden: frozenset[str] = frozenset()
+        """The topics that members may not see."""
         self.loads: list[tuple[int, int]] = []
         numbers = count(1)
         ports = ConsumerPorts(SETTINGS, topics)
@@ -67,15 +68,11 @@ class ConsumerWorld:
         assert isinstance(group, ConsumerGroup)
         return group
 
-    def send(self, member_id: str, epoch: int, *, hidden: Iterable[str] = (), **fields: object) -> Reply:
+    def send(self, member_id: str, epoch: int, **fields: object) -> Reply:
         """Send a heartbeat; its response may come later."""
         reply = Reply()
-        self.send_request(heartbeat(member_id, epoch, **fields), reply, hidden)
+        self.coordinator.consumers.heartbeat(heartbeat(member_id, epoch, **fields), self.hidden.intersection, reply)
         return reply
-
-    def send_request(self, request: Heartbeat, reply: Reply, hidden: Iterable[str] = ()) -> None:
-        denied = frozenset(hidden)
-        self.coordinator.consumers.heartbeat(request, denied.intersection, reply)
 
     async def beat(self, member_id: str, epoch: int, **fields: object) -> HeartbeatAnswer:
         """Send a heartbeat and wait until its records are written."""
