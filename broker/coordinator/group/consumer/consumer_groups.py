@@ -147,6 +147,7 @@ class ConsumerGroups:
             return answer
         replaced = None if known is group else known
         if not self._writer.write(group, records, written, replaced):
+            group.topics_changed = True  # whether they did is still to be stored
             raise UnknownServerError("The records of the group are too large.")
         if replaced is not None:
             replaced.bury(self._now_ms())

@@ -30,6 +30,11 @@ def test_only_a_member_in_its_epoch_may_commit(
     assert group.group.refuses_commit(request, is_transactional=False) is code
 
 
+def test_member_may_not_commit_by_a_version_without_member_epochs(group: CoordinatedGroup) -> None:
+    request = CommitRequest("g", {}, "a", None, 1, knows_epochs=False)
+    assert group.group.refuses_commit(request, is_transactional=False) is ErrorCode.UNSUPPORTED_VERSION
+
+
 @pytest.mark.parametrize(
     ("member_id", "epoch", "code"),
     [("", -1, NONE), ("a", 1, NONE), ("a", 2, ErrorCode.ILLEGAL_GENERATION), ("b", 1, UNKNOWN)],
