@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Generator, Mapping
+from itertools import chain
 from types import FrameType
 from uuid import UUID
 
@@ -138,6 +139,19 @@ def test_uniform_lets_members_with_one_more_keep_it() -> None:
     }
     spec = group_of({name: {A} for name in "abc"}, {A: 5}, targets)
     assert assign(UNIFORM, spec) == targets
+
+
+@given(spec=groups())
+def test_range_gives_the_first_members_longer_runs(spec: GroupSpec) -> None:
+    """Of n partitions the first n mod m of m subscribers get n div m + 1 each, and the others n div m."""
+    assigned = assign(RANGE, spec)
+    in_order = sorted(spec.members, key=lambda name: (spec.members[name].instance_id or "~", name))
+    for topic, count in spec.partition_counts.items():
+        subscribers = [name for name in in_order if topic in spec.members[name].topic_ids]
+        share, longer = divmod(count, len(subscribers))
+        runs = [[name] * (share + (place < longer)) for place, name in enumerate(subscribers)]
+        for partition, name in enumerate(chain.from_iterable(runs)):
+            assert partition in assigned[name][topic]
 
 
 def test_range_cuts_topics_of_equal_size_in_the_same_places() -> None:
