@@ -1,1 +1,1 @@
-"""Who gets which partition: Kafka's server-side assignors."""
+"""Kafka's server-side assignors, which decide which member gets which partition."""

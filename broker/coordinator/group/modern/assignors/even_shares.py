@@ -25,7 +25,7 @@ def even_shares(spec: GroupSpec) -> Generator[None, None, Assigned]:
     for member_id in members:
         own = yield from still_there(spec, spec.members[member_id], taken, pace)
         load = sum(map(len, own.values()))
-        # Whoever has one more than the others keeps it (KAFKA-18688).
+        # A member that has one partition more than the others keeps it (KAFKA-18688).
         may_keep = share + 1 if extras and load > share else share
         extras -= may_keep - share
         if load > may_keep:

@@ -1,4 +1,4 @@
-"""Parts of assignors that take turns: sort, and find out who reads a topic and which partitions a member still has."""
+"""Parts of the assignors, as short steps: sorting, the subscribers of topics, the partitions that members still have."""
 
 import heapq
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -67,7 +67,7 @@ def topics_in_order(topic_ids: Iterable[UUID], pace: Pace) -> Generator[None, No
 
 
 def readers(spec: GroupSpec, members: Iterable[str], pace: Pace) -> Generator[None, None, dict[UUID, list[int]]]:
-    """Of each topic that exists, the places of its subscribers among ``members``, in order.
+    """The subscribers of each topic that exists, as places among ``members``, in order.
 
     Topics may share a list. Members that share a set of topics cost little.
     """

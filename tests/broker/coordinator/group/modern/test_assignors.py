@@ -143,7 +143,7 @@ def test_uniform_lets_members_with_one_more_keep_it() -> None:
 
 @given(spec=groups())
 def test_range_gives_the_first_members_longer_runs(spec: GroupSpec) -> None:
-    """Of n partitions the first n mod m of m subscribers get n div m + 1 each, and the others n div m."""
+    """When m subscribers share n partitions, the first n mod m get n div m + 1 each, and the others n div m."""
     assigned = assign(RANGE, spec)
     in_order = sorted(spec.members, key=lambda name: (spec.members[name].instance_id or "~", name))
     for topic, count in spec.partition_counts.items():
