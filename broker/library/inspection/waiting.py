@@ -10,6 +10,7 @@ from ....base.printable import printable
 from ....base.topic_partition import TopicPartition
 from ...apis.broker_parts import BrokerParts
 from ...coordinator.group.base import GroupBase
+from ...coordinator.group.consumer.consumer_group import ConsumerGroup
 from ...coordinator.group.group import Group
 from ...coordinator.group.states import GroupState
 from ...v1.classic_members import assignment_of
@@ -68,6 +69,8 @@ async def wait_assigned(parts: BrokerParts, group_id: str, members: int, limit_s
 
 
 def _has_partitions(group: GroupBase) -> bool:
+    if isinstance(group, ConsumerGroup):
+        return any(member.current.assigned for member in group.members.values())
     members = group.members.values() if isinstance(group, Group) else ()
     return any(part.partitions for member in members for part in assignment_of(member.assignment) or ())
 
