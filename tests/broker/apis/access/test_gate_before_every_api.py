@@ -12,6 +12,7 @@ from pybroker.broker.network.listener import Listeners
 from pybroker.broker.network.settings import Endpoint, NetworkSettings
 from pybroker.broker.requests.context import RequestContext
 from pybroker.broker.requests.dispatch import Dispatcher
+from pybroker.broker.requests.served_versions import OWN_VERSIONS
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.codec import Message
 from pybroker.protocol.messages.produce import (
@@ -82,7 +83,7 @@ async def gated(recorder: Recorder) -> AsyncIterator[tuple[Peer, list[ScriptedGa
 
 def frame_of(key: ApiKey) -> bytes:
     spec = API_SPECS[key]
-    return request_frame(spec.request_type()(), spec.max_version, 7, "c")
+    return request_frame(spec.request_type()(), OWN_VERSIONS.accepted[spec.key].last, 7, "c")
 
 
 def produce_frame() -> bytes:
