@@ -127,7 +127,7 @@ class Automaton:
 
 
 def side_of(character: str) -> str:
-    """What conditions ask of a character, or of no character: an edge of the text, a new line, part of a word."""
+    """The kind of a character for conditions: the edge of the text (no character), a new line, part of a word, other."""
     if not character or character == "\n":
         return character
     return _WORD if character.isalnum() or character == "_" else _OTHER

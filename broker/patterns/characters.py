@@ -48,7 +48,7 @@ def _of(text: str, *ranges: str) -> int:
 
 
 PERL_SETS = {"d": _of("", "09"), "s": _of("\t\n\f\r "), "w": _of("_", "09", "AZ", "az")}
-"""What ``\\d``, ``\\s`` and ``\\w`` match."""
+"""The characters that ``\\d``, ``\\s`` and ``\\w`` match."""
 
 NAMED_SETS = {
     "alnum": _of("", "09", "AZ", "az"),

@@ -1,4 +1,4 @@
-"""What a pattern is made of."""
+"""The parts of a pattern."""
 
 from enum import Enum, auto
 from typing import NamedTuple
@@ -32,7 +32,7 @@ class Characters(NamedTuple):
 
 
 class Condition(Enum):
-    """What must hold between two characters, or at an end of the text."""
+    """A condition on the place between two characters, or at an end of the text."""
 
     TEXT_BEGINS = auto()
     TEXT_ENDS = auto()
