@@ -29,6 +29,7 @@ from benchmarks.storage_memory import MEMORY
 from benchmarks.storage_reads import READS
 from benchmarks.storage_start import STARTS
 from benchmarks.targets import Target, at_most
+from benchmarks.testkit import TEST_KIT
 from benchmarks.transactional_ids import TRANSACTIONAL_IDS
 from benchmarks.transactions import TRANSACTION_WORKLOADS
 from benchmarks.workloads import DONE, WORKLOADS, Site, Workload, warm_up
@@ -52,6 +53,7 @@ ALL_SCENARIOS = (
     *METRICS,
     *CONSOLE,
     *COMMANDS,
+    *TEST_KIT,
     *SECURITY_SCENARIOS,
 )
 
