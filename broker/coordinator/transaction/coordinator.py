@@ -187,8 +187,11 @@ class TransactionCoordinator:
         self._changes.delivery.retry_now()
 
     async def settled(self, stuck: Set[Transaction], until_s: float) -> None:
-        """Wait until no record is being written, and no transaction is ending or being changed. Those in ``stuck`` are
-        waited for only while their markers are being tried, and until the loop's time is ``until_s``."""
+        """Wait until no record is being written, and no transaction is ending or being changed.
+
+        A transaction in ``stuck`` is waited for only while its markers are being tried, and until the loop's time is
+        ``until_s``.
+        """
         await self._appends.drain()
         loop, delivery = asyncio.get_running_loop(), self._changes.delivery
         while self.registry.ownership.is_active and (busy := self.busy()):
