@@ -147,7 +147,8 @@ class MarkerQueue:
         ending = self._endings.get(transactional_id)
         if ending is None:
             return False
-        return not (ending.unwritten or {None}) <= self._retries.waiting_of(ending)
+        waiting = self._retries.waiting_of(ending)
+        return not ending.unwritten <= waiting if ending.unwritten else None not in waiting
 
     def leaders_changed(self, now_ms: int) -> list[EndMarker]:
         """Queue the partitions that waited for a leader, without waiting for their delay."""
