@@ -5,7 +5,7 @@ real time has `Unclocked` in this place.
 """
 
 import asyncio
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Container, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
@@ -38,6 +38,8 @@ _WATCHED = (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.OFFSE
 _JOIN_WITH_ID_VERSION = 4
 """From this version of JoinGroup on a dynamic member joins with an id."""
 _MOST_NOTED = 100_000
+_STUCK_S = 5.0
+"""How long one move waits for markers of transactions that were ending before it: their leader may not answer."""
 _TURNS = 2
 """Iterations of the loop in which what a timer began becomes visible as work of a coordinator."""
 
@@ -71,6 +73,8 @@ class ClockedBroker:
         """By member id, the connection of the member's last request."""
         self._busy_before: set[Transaction] = set()
         """Transactions that were ending before a move, and may go on to wait for a leader."""
+        self._until_s = 0.0
+        """Until this time of the loop a move waits for them."""
 
     def watched(self, handlers: Handlers) -> Handlers:
         """The handlers; those of members also note the member's connection."""
@@ -90,19 +94,20 @@ class ClockedBroker:
         self._moves.forget(self, self._loop)
 
     async def do_due_work(self) -> None:
-        busy = self._transactions.busy()
+        self._begin()
         self._transactions.abort_overdue()
-        await self._transactions.settled(busy)
+        await self._until_transactions_settle()
         await self._store.do_due_work()
         # After the round of compaction: what expires only writes records, which a later round compacts.
         self._transactions.expire_unused()
         self._groups.administration.expire()
         await self._groups.settled()
-        await self._transactions.settled(busy)
+        self._transactions.retry_markers()
+        await self._until_transactions_settle()
 
     def begin_move(self, move: "TimerMove") -> None:
         self._move = move
-        self._busy_before = self._transactions.busy()
+        self._begin()
         self._groups.give_grace(self._grace_ms)
         if self._listeners is not None:
             self._ending = frozenset(each.info for each in self._listeners.connections() if each.is_ending)
@@ -112,10 +117,11 @@ class ClockedBroker:
         for _ in range(_TURNS):
             await asyncio.sleep(0)
         await self._groups.settled()
-        await self._transactions.settled(self._busy_before)
+        await self._until_transactions_settle()
 
     async def end_move(self) -> None:
         self._transactions.abort_overdue()
+        self._transactions.retry_markers()
         await self.settle()
         await self._store.deletions_done()
 
@@ -124,6 +130,15 @@ class ClockedBroker:
         if self._listeners is not None:
             self._listeners.idle.end_sparing()
         self._move = None
+
+    def _begin(self) -> None:
+        """Try again the markers that wait for an attempt. A paused broker would not answer, so it is not waited for."""
+        self._busy_before = self._transactions.busy()
+        self._until_s = self._loop.time() + (0.0 if self._moves.is_any_standing() else _STUCK_S)
+        self._transactions.retry_markers()
+
+    def _until_transactions_settle(self) -> Awaitable[None]:
+        return self._transactions.settled(self._busy_before, self._until_s)
 
     # -- which members are alive
 

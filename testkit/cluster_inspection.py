@@ -9,17 +9,12 @@ from typing import Any, TypeVar
 from ..base.kafka_names import CONSUMER_OFFSETS_TOPIC
 from ..base.topic_partition import TopicPartition
 from ..broker.apis.broker_parts import BrokerParts
+from ..broker.faults.words import MAX_INT64, partition_word, seconds, text_word, whole_number
 from ..broker.library.cluster.blocking_cluster import BlockingCluster
 from ..broker.library.cluster.thread_broker import ThreadBroker
 from ..broker.library.inspection.appending import append_records, check_creation, placed_records, records_of
-from ..broker.library.inspection.argument_checks import (
-    check_count,
-    check_partition,
-    check_seconds,
-    check_text,
-    headers_of,
-)
 from ..broker.library.inspection.record_files import line_of, read_file
+from ..broker.library.inspection.record_parts import headers_of
 from ..broker.library.inspection.stored_record import StoredRecord
 from ..broker.library.inspection.topic_logs import read_topic
 from ..broker.library.inspection.waiting import wait_assigned, wait_committed, wait_loaded
@@ -62,8 +57,8 @@ class ClusterInspection:
         self, topic: str, partition: int | None = None, *, committed_only: bool = True
     ) -> list[StoredRecord]:
         """As `Inspection.records`, from the leaders. An election is waited for."""
-        check_text(topic, "topic")
-        check_partition(partition)
+        text_word(topic, "topic")
+        partition_word(partition)
         led = await self._led(topic)
         if partition is not None and partition not in led:
             raise LookupError(f"topic {topic!r} has no partition {partition}; it has {len(led)}")
@@ -82,10 +77,10 @@ class ClusterInspection:
         timestamp_ms: int | None = None,
     ) -> list[StoredRecord]:
         """As `Inspection.append`, on the leaders."""
-        check_text(topic, "topic")
-        check_partition(partition)
+        text_word(topic, "topic")
+        partition_word(partition)
         if timestamp_ms is not None:
-            check_count(timestamp_ms, "timestamp_ms")
+            whole_number(timestamp_ms, "timestamp_ms", 0, MAX_INT64)
         now_ms = self._now_ms() if timestamp_ms is None else timestamp_ms
         records = records_of(values, now_ms, key=key, headers=headers_of(headers))
         await self._require_topic(topic, None)
@@ -95,7 +90,7 @@ class ClusterInspection:
     async def load(self, file: str | Path, topic: str | None = None) -> int:
         """As `Inspection.load`."""
         if topic is not None:
-            check_text(topic, "topic")
+            text_word(topic, "topic")
         found = await asyncio.to_thread(read_file, Path(file), topic, self._now_ms())
         for name, placed in found.items():
             await self._require_topic(name, max(index for index, _ in placed) + 1)
@@ -116,9 +111,9 @@ class ClusterInspection:
         self, topic: str, count: int, *, timeout: float = 10.0, committed_only: bool = True
     ) -> Coroutine[Any, Any, list[StoredRecord]]:
         """As `Inspection.wait_records`: an event on any leader ends the wait."""
-        check_text(topic, "topic")
-        check_count(count, "count")
-        check_seconds(timeout, "timeout")
+        text_word(topic, "topic")
+        whole_number(count, "count", 0)
+        seconds(timeout, "timeout")
         return self._until_records(topic, count, timeout, committed_only=committed_only)
 
     async def _until_records(
@@ -141,26 +136,26 @@ class ClusterInspection:
 
     def wait_assigned(self, group: str, members: int = 1, *, timeout: float = 10.0) -> Coroutine[Any, Any, None]:
         """As `Inspection.wait_assigned`, on the coordinator."""
-        check_text(group, "group")
-        check_count(members, "members")
-        check_seconds(timeout, "timeout")
+        text_word(group, "group", may_be_empty=True)
+        whole_number(members, "members", 0)
+        seconds(timeout, "timeout")
         return self._first(lambda parts: wait_assigned(parts, group, members, timeout))
 
     def wait_committed(
         self, group: str, topic: str, partition: int, offset: int, *, timeout: float = 10.0
     ) -> Coroutine[Any, Any, None]:
         """As `Inspection.wait_committed`, on the coordinator."""
-        check_text(group, "group")
-        check_text(topic, "topic")
-        check_count(partition, "partition")
-        check_count(offset, "offset")
-        check_seconds(timeout, "timeout")
+        text_word(group, "group", may_be_empty=True)
+        text_word(topic, "topic")
+        whole_number(partition, "partition", 0)
+        whole_number(offset, "offset", 0, MAX_INT64)
+        seconds(timeout, "timeout")
         at = TopicPartition(topic, partition)
         return self._first(lambda parts: wait_committed(parts, group, at, offset, timeout))
 
     async def lag(self, group: str, topic: str | None = None) -> int:
         """As `Inspection.lag`: offsets from the coordinator, ends from the leaders."""
-        check_text(group, "group")
+        text_word(group, "group", may_be_empty=True)
         answers = await self._on_each(lambda parts: _committed_of(parts, group))
         committed = {at: offset for each in answers.values() for at, offset in each.items()}
         wanted = {at: offset for at, offset in committed.items() if topic is None or at.topic == topic}

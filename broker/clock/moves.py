@@ -124,6 +124,11 @@ class ClockMoves:
         """The loop runs again. Its timers have missed the moves meanwhile."""
         self._set_standing(loop, stands_still=False)
 
+    def is_any_standing(self) -> bool:
+        """Whether the loop of a broker stands still."""
+        with self._changing:
+            return any(each.stands_still and each.brokers for each in self._loops.values())
+
     def _set_standing(self, loop: asyncio.AbstractEventLoop, *, stands_still: bool) -> None:
         with self._changing:
             clocked = self._loops.get(loop)

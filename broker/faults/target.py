@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 from ...protocol.apis import API_SPECS, ApiKey, ApiSpec, Listener
 from .request_items import names_in
-from .words import WordError, text_word, unknown, whole_number
+from .words import WordError, partition_word, text_word, unknown
 
 __all__ = ["EVERY_API", "Target", "Where", "api_named"]
 
@@ -60,7 +60,7 @@ class Target:
             key,
             _text(where, "client"),
             _text(where, "topic"),
-            None if where.get("partition") is None else whole_number(where["partition"], "partition", 0),
+            partition_word(where.get("partition")),
             _text(where, "group"),
             _text(where, "transactional_id"),
         )

@@ -8,10 +8,24 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["MAX_INT32", "WordError", "text_word", "unknown", "unknown_word", "whole_number"]
+__all__ = [
+    "MAX_INT32",
+    "MAX_INT64",
+    "WordError",
+    "partition_word",
+    "seconds",
+    "shown",
+    "text_word",
+    "unknown",
+    "unknown_word",
+    "utf8",
+    "whole_number",
+]
 
 MAX_INT32 = 2**31 - 1
+MAX_INT64 = 2**63 - 1
 _MAX_TEXT_BYTES = 32_767
+_MOST_SECONDS = 86_400 * 366
 _MOST_SHOWN = 100
 
 
@@ -19,7 +33,7 @@ class WordError(ValueError):
     """``word`` has a value without a meaning. ``wanted``: the values with one, such as "a text"."""
 
     def __init__(self, word: str, wanted: str, value: object) -> None:
-        super().__init__(f"{word} is {wanted}, not {_shown(value)}")
+        super().__init__(f"{word} is {wanted}, not {shown(value)}")
         self.word = word
         self.wanted = wanted
         self.value = value
@@ -32,17 +46,35 @@ class WordError(ValueError):
 
 def text_word(value: Any, word: str, *, may_be_empty: bool = False) -> str:
     """``value`` when it is a text that Kafka's protocol can carry. Raises WordError."""
-    if not isinstance(value, str):
-        raise WordError(word, "a text", value)
-    if not value and not may_be_empty:
+    size_bytes = len(utf8(value, word))
+    if not size_bytes and not may_be_empty:
         raise WordError(word, "a text of one character or more", value)
-    try:
-        size_bytes = len(value.encode())
-    except UnicodeEncodeError:
-        raise WordError(word, "a text of whole Unicode characters", value) from None
     if size_bytes > _MAX_TEXT_BYTES:
         raise WordError(word, f"a text of at most {_MAX_TEXT_BYTES} bytes", value)
-    return value
+    return str(value)
+
+
+def utf8(value: Any, word: str) -> bytes:
+    """``value`` in UTF-8 when it is a text. Raises WordError."""
+    if not isinstance(value, str):
+        raise WordError(word, "a text", value)
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise WordError(word, "a text of whole Unicode characters", value) from None
+
+
+def partition_word(value: Any) -> int | None:
+    """``value`` when it is the number of a partition, or None. Raises WordError."""
+    return None if value is None else whole_number(value, "partition", 0)
+
+
+def seconds(value: Any, word: str) -> float:
+    """``value`` when it is a number of seconds, up to a year. Raises WordError."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= _MOST_SECONDS:
+        raise WordError(word, f"a number of seconds from 0 to {_MOST_SECONDS}", value)
+    return float(value)
 
 
 def whole_number(value: Any, word: str, least: int, most: int = MAX_INT32) -> int:
@@ -76,11 +108,12 @@ def _hint(name: str, known: Mapping[str, str]) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """The value in words for an error, cut to 100 characters."""
     try:
         return _shortened(repr(value))
-    except ValueError:  # Python refuses to write numbers of more than 4300 digits
-        return "a number of too many digits"
+    except Exception:  # Python refuses to write numbers of more than 4300 digits, and a test's class may have a bug
+        return f"a value of type {type(value).__name__} that cannot be shown"
 
 
 def _shortened(text: str) -> str:

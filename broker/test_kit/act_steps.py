@@ -20,7 +20,7 @@ from ...protocol.messages import (
 from ...protocol.records.builder import build_batch
 from ...protocol.records.walk import Record
 from ..clock.clocks import TestClock
-from ..faults.words import text_word, whole_number
+from ..faults.words import MAX_INT64, text_word, whole_number
 from .act_error import UnknownTopicError
 from .own_requests import OwnRequests
 from .until_end import Guard, until_end
@@ -35,7 +35,7 @@ GROUP = 0
 _TIMEOUT_MS = 10_000
 _TRANSACTION_TIMEOUT_MS = 60_000
 _VALUE = b"left open by a test"
-_MAX_EPOCH, _MAX_PRODUCER_ID = 2**15 - 1, 2**63 - 1
+_MAX_EPOCH = 2**15 - 1
 
 
 class ActSteps:
@@ -95,7 +95,7 @@ class ActSteps:
         """The step of `Acts.leave_open` for the leader: write a record of the transaction. Returns its offset."""
         await self.state(topic, partition)
         text_word(transactional_id, "transactional_id")
-        whole_number(producer_id, "producer_id", 0, _MAX_PRODUCER_ID)
+        whole_number(producer_id, "producer_id", 0, MAX_INT64)
         whole_number(producer_epoch, "producer_epoch", 0, _MAX_EPOCH)
         records = build_batch(
             [Record(0, self._clock.clock_ms(), _VALUE, _VALUE)],

@@ -7,11 +7,13 @@ import errno
 import os
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from ...base.buffer import Buffer
 from ...storage.files.files import File, Files
-from ..faults.words import whole_number
+from ..faults.words import WordError, unknown_word, whole_number
 
 __all__ = ["Disk", "TroubledFiles"]
 
@@ -21,7 +23,8 @@ MAX_SLOW_MS = 60_000
 class Disk:
     """The trouble of a broker's disks, or of one log directory. Every method may be called on any thread.
 
-    One trouble replaces the other. Files that are open for a step stay as they are until the step ends.
+    One trouble replaces the other. Files that are open for a step stay as they are until the step ends. A ``directory``
+    that is none of the broker's ``log.dirs`` raises ValueError.
     """
 
     def __init__(self) -> None:
@@ -30,6 +33,8 @@ class Disk:
         self._trouble = _Trouble()
         self.changed: Callable[[], None] = _nothing
         """Told when a trouble begins or ends."""
+        self.directories: Callable[[], Sequence[str]] = _not_known
+        """Returns the log directories of the broker; none before its first start, when every directory is taken."""
 
     @property
     def has_trouble(self) -> bool:
@@ -41,18 +46,18 @@ class Disk:
 
     def full(self, directory: str | Path | None = None) -> None:
         """Have every write fail for lack of space, until `heal`. ``directory``: the only log directory in trouble."""
-        self._set(_Trouble(errno.ENOSPC, directory=_text(directory)))
+        self._set(_Trouble(errno.ENOSPC, directory=self._log_directory(directory)))
 
     def fail(self, directory: str | Path | None = None) -> None:
         """Have every read and write fail. The broker gives the log directory up, as Kafka does, and when it was the
         last one, it ends; `heal` and a start bring it back. Records that are sent from the page cache are still read.
         """
-        self._set(_Trouble(errno.EIO, fails_reads=True, directory=_text(directory)))
+        self._set(_Trouble(errno.EIO, fails_reads=True, directory=self._log_directory(directory)))
 
     def slow(self, ms: int, directory: str | Path | None = None) -> None:
         """Have every read, write and sync take ``ms`` longer, until `heal`, which also ends the waits under way."""
         whole_number(ms, "ms", 0, MAX_SLOW_MS)
-        self._set(_Trouble(slow_s=ms / 1000, directory=_text(directory)))
+        self._set(_Trouble(slow_s=ms / 1000, directory=self._log_directory(directory)))
 
     def heal(self) -> None:
         """End the trouble."""
@@ -72,6 +77,21 @@ class Disk:
         trouble.wait(path)
         if trouble.fails_reads:
             trouble.check(path)
+
+    def _log_directory(self, given: Any) -> str | None:
+        """The name in ``log.dirs`` of a directory, which may also be another path to it. Raises ValueError."""
+        if given is None:
+            return None
+        if not isinstance(given, str | Path):
+            raise WordError("directory", "a path", given)
+        name, known = os.fspath(given), self.directories()
+        if not known:
+            return name
+        with suppress(ValueError, OSError):  # no path can have a zero byte
+            for each in known:
+                if os.path.realpath(each) == os.path.realpath(name):
+                    return each
+        raise ValueError(unknown_word("log directory", name, known))
 
     def _set(self, trouble: "_Trouble") -> None:
         with self._lock:
@@ -106,12 +126,12 @@ class _Trouble:
         return self._directory is None or os.path.abspath(path).startswith(self._directory + os.sep)
 
 
-def _text(directory: str | Path | None) -> str | None:
-    return None if directory is None else os.fspath(directory)
-
-
 def _nothing() -> None:
     """Nobody needs to know."""
+
+
+def _not_known() -> Sequence[str]:
+    return ()
 
 
 class TroubledFiles(Files):

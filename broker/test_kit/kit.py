@@ -1,6 +1,6 @@
 """The test kit of one broker: its faults, its acts and its disk. They stay over restarts of the broker."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -44,6 +44,7 @@ class Kit:
         self.faults = Faults() if faults is None else faults
         self.disk = Disk()
         self.disk.changed = self._disk_changed
+        self.disk.directories = self._log_directories
         self.guard = Guard()
         """Ends what waits for the broker when the broker ends."""
         self._steps = ActSteps(self._requests, self._longest_transaction_ms, clock, self.guard)
@@ -96,6 +97,9 @@ class Kit:
         until = float("inf") if self.disk.is_slow else float("-inf")
         for directory in self._server.api_parts.logs.directories.online():
             directory.budget.paused_until = until
+
+    def _log_directories(self) -> Sequence[str]:
+        return () if self._server is None else self._server.config.log_dirs
 
     def _running(self) -> BrokerServer:
         if self._server is None or not self._server.is_running:

@@ -8,7 +8,7 @@ from math import isinf
 from typing import Any
 
 from ..faults.fault_setter import FaultT
-from ..faults.words import WordError, unknown_word
+from ..faults.words import MAX_INT64, WordError, unknown_word
 from ..http.http_error import HttpError
 from ..http.request import HttpRequest
 from .act_error import ActError, UnknownTopicError
@@ -28,7 +28,6 @@ _DEFAULT_WAIT_MS = 10_000
 _MAX_WAIT_MS = 60_000
 _MAX_NUMBER = 1_000_000_000
 _MOST_DIGITS = 20
-_MAX_INT64 = 2**63 - 1
 _TYPES: Mapping[Any, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float)}
 _JSON_TYPES = {str: "string", int: "integer", float: "number"}
 _TYPE_NAMES = {str: "a text", int: "a whole number", float: "a number"}
@@ -97,7 +96,7 @@ def arguments(method: Callable[..., Any], body: Mapping[str, Any]) -> Mapping[st
         if isinstance(value, bool) or not any(isinstance(value, _TYPES[kind]) for kind in kinds):
             expected = " or ".join(_TYPE_NAMES[kind] for kind in kinds)
             raise ValueError(WordError(name, expected, value).in_json({}))
-        if isinstance(value, int | float) and abs(value) > _MAX_INT64:
+        if isinstance(value, int | float) and abs(value) > MAX_INT64:
             raise ValueError(f"{name} is too large")
     return body
 

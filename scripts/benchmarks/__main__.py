@@ -24,11 +24,12 @@ from benchmarks.report import OTHER_WORK, TARGETS_MISSED, Figures, missed, repor
 from benchmarks.scenarios import SCENARIOS, Scenario
 from benchmarks.secured import SECURED, secured_site
 from benchmarks.security import SECURITY_SCENARIOS, SECURITY_WORKLOADS, warm_up_security
-from benchmarks.storage import STORAGE
-from benchmarks.storage_memory import MEMORY
-from benchmarks.storage_reads import READS
-from benchmarks.storage_start import STARTS
+from benchmarks.storage_rows.compaction import STORAGE
+from benchmarks.storage_rows.memory import MEMORY
+from benchmarks.storage_rows.random_reads import READS
+from benchmarks.storage_rows.starts import STARTS
 from benchmarks.targets import Target, at_most
+from benchmarks.testkit import TEST_KIT
 from benchmarks.transactional_ids import TRANSACTIONAL_IDS
 from benchmarks.transactions import TRANSACTION_WORKLOADS
 from benchmarks.workloads import DONE, WORKLOADS, Site, Workload, warm_up
@@ -52,6 +53,7 @@ ALL_SCENARIOS = (
     *METRICS,
     *CONSOLE,
     *COMMANDS,
+    *TEST_KIT,
     *SECURITY_SCENARIOS,
 )
 

@@ -19,7 +19,7 @@ from support.time.deadline import wait_until
 
 from benchmarks.contestants import Contestant, resident_mib
 from benchmarks.scenarios import Scenario, wait_until_quiet
-from benchmarks.storage_start import brokers
+from benchmarks.storage_rows.starts import brokers
 from benchmarks.targets import at_most
 from benchmarks.waits import longest_wait_during
 from benchmarks.wire import exchange

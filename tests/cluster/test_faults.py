@@ -1,6 +1,6 @@
 """Tests of a cluster with stock clients and one fault after another.
 
-The checks themselves are tested in `test_cluster_promises`. The test fails with a leader that acknowledges before its
+The checks themselves are tested in `test_cluster_promises`. The tests fail with a leader that acknowledges before its
 followers have the record (`cut_off_from_all`), and with a coordinator that drops offsets when it loads its partition
 (`leader_is_killed`).
 """
@@ -9,30 +9,73 @@ import logging
 from pathlib import Path
 
 import pytest
-from support.load.cluster_faults import (
-    FAULTS,
-    Fault,
-    a_leader_is_cut_off_from_its_controller,
-    a_log_directory_is_taken_away,
+from support.load import cluster_faults
+from support.load.cluster_faults import FAULTS, Fault
+from support.load.loaded_cluster import LoadedCluster, OwnZooKeeper, StoppableZooKeeper
+from support.processes.kafka_process import ZooKeeperProcess
+
+KILLS: tuple[Fault, ...] = (
+    cluster_faults.leader_is_killed,
+    cluster_faults.controller_is_killed,
+    cluster_faults.all_but_one_are_killed,
+    cluster_faults.all_are_killed,
+    cluster_faults.brokers_are_restarted_one_after_the_other,
+    cluster_faults.a_broker_comes_back_empty,
 )
-from support.load.loaded_cluster import LoadedCluster, OwnZooKeeper
+SILENCE: tuple[Fault, ...] = (
+    cluster_faults.leader_is_paused_past_its_session,
+    cluster_faults.controller_is_paused_past_its_session,
+    cluster_faults.zookeeper_is_away,
+    cluster_faults.all_are_cut_off_from_zookeeper,
+    cluster_faults.a_broker_is_cut_off_from_zookeeper,
+    cluster_faults.a_broker_is_cut_off_from_all,
+)
+OF_FOUR_BROKERS: tuple[Fault, ...] = (
+    cluster_faults.two_brokers_are_cut_off_from_each_other,
+    cluster_faults.partitions_are_moved,
+    cluster_faults.a_leader_is_cut_off_from_its_controller,
+)
+"""The fourth broker is a controller without replicas, or gets some."""
+WITH_TWO_IN_SYNC: tuple[Fault, ...] = (cluster_faults.a_log_directory_is_taken_away,)
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-@pytest.mark.parametrize("place", ["threads", pytest.param("ZooKeeper in Java", marks=pytest.mark.long)])
-def test_no_acknowledged_record_is_lost_after_fault(
-    fault: Fault, place: str, tmp_path: Path, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
+def run(cluster: LoadedCluster, zookeeper: StoppableZooKeeper, faults: tuple[Fault, ...]) -> None:
+    """Runs one fault after another under one load, with checks after each and more at the end."""
+    cluster.begin_load(enough_in_sync=2 if faults == WITH_TWO_IN_SYNC else 1)
+    for fault in faults:
+        try:
+            with fault(cluster, zookeeper):
+                cluster.await_progress()
+            cluster.check_health()
+        except BaseException as error:
+            error.add_note(f"the fault: {fault.__name__}")
+            raise
+    cluster.end_load()
+
+
+@pytest.mark.parametrize(
+    ("brokers", "rounds"),
+    [(3, (KILLS, WITH_TWO_IN_SYNC)), (3, (SILENCE,)), (4, (OF_FOUR_BROKERS,))],
+    ids=["kills", "silence", "four brokers"],
+)
+def test_no_acknowledged_record_is_lost_after_faults(
+    brokers: int, rounds: tuple[tuple[Fault, ...], ...], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "pybroker")  # a fault looks for a line of this level
-    is_java = place != "threads"
-    brokers = (
-        4 if fault is a_leader_is_cut_off_from_its_controller else 3
-    )  # the fourth broker is a controller without replicas
-    tree = request.getfixturevalue("java_tree") if is_java else None
-    with LoadedCluster(tmp_path, tree, seed=FAULTS.index(fault), brokers=brokers) as cluster:
-        zookeeper = request.getfixturevalue("zookeeper") if is_java else OwnZooKeeper(cluster.cluster)
-        cluster.begin_load(enough_in_sync=2 if fault is a_log_directory_is_taken_away else 1)
-        with fault(cluster, zookeeper):
-            cluster.await_progress()
-        cluster.check_health()
-        cluster.end_load()
+    with LoadedCluster(tmp_path, None, seed=len(rounds[0]), brokers=brokers) as cluster:
+        for faults in rounds:
+            run(cluster, OwnZooKeeper(cluster.cluster), faults)
+
+
+def test_every_fault_is_tested() -> None:
+    assert {*KILLS, *SILENCE, *OF_FOUR_BROKERS, *WITH_TWO_IN_SYNC} == {*FAULTS}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_no_acknowledged_record_is_lost_after_fault_with_zookeeper_in_java(
+    fault: Fault, tmp_path: Path, zookeeper: ZooKeeperProcess, java_tree: str
+) -> None:
+    brokers = 4 if fault in OF_FOUR_BROKERS else 3
+    with LoadedCluster(tmp_path, java_tree, seed=FAULTS.index(fault), brokers=brokers) as cluster:
+        run(cluster, zookeeper, WITH_TWO_IN_SYNC if fault in WITH_TWO_IN_SYNC else (fault,))

@@ -361,7 +361,7 @@ class TestWithThreads:
     async def test_worker_pool_can_be_resized_and_closed(self, pool: WorkerPool) -> None:
         pool.resize(1)
         pool.resize(4)
-        assert len(pool._threads) == 4
+        assert pool.thread_count == 4
         ran: list[int] = []
         for number in range(20):
             pool.submit(partial(ran.append, number))

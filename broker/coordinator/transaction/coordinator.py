@@ -7,6 +7,7 @@ when a partition comes or goes, the timers and the shutdown. Handlers use ``requ
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Set
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from random import Random
@@ -181,14 +182,32 @@ class TransactionCoordinator:
         transactions = chain.from_iterable(map(self.registry.transactions_in, self.registry.partitions()))
         return {each for each in transactions if each.is_ending or each.is_pending}
 
-    async def settled(self, apart_from: Set[Transaction]) -> None:
-        """Wait until no record is being written, and no transaction but these is ending or being changed."""
+    def retry_markers(self) -> None:
+        """Try again the markers that wait for their next attempt."""
+        self._changes.delivery.retry_now()
+
+    async def settled(self, stuck: Set[Transaction], until_s: float) -> None:
+        """Wait until no record is being written, and no transaction is ending or being changed.
+
+        A transaction in ``stuck`` is waited for only while its markers are being tried, and until the loop's time is
+        ``until_s``.
+        """
         await self._appends.drain()
-        while self.registry.ownership.is_active and (busy := self.busy() - apart_from):
+        loop, delivery = asyncio.get_running_loop(), self._changes.delivery
+        while self.registry.ownership.is_active and (busy := self.busy()):
+            tried = {each for each in busy & stuck if delivery.is_trying(each.transactional_id)}
+            if loop.time() >= until_s:
+                tried.clear()
+            awaited = (busy - stuck) | tried
+            if not awaited:
+                break
             changed = self._settling = asyncio.Event()
-            for transaction in busy:
+            delivery.tried = changed.set
+            for transaction in awaited:
                 self._changes.waiting.add(transaction, changed.set, changed.set, self._scheduler.time() + _LONG_S)
-            await changed.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(until_s if tried else None):
+                    await changed.wait()
             await self._appends.drain()
 
     # -- start and stop

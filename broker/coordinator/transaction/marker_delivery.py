@@ -62,6 +62,8 @@ class MarkerDelivery:
         self._timer: TimerHandle | None = None
         self._timer_due_ms = 0
         self._is_closed = False
+        self.tried: Callable[[], None] = _nothing
+        """Told after each attempt."""
 
     @property
     def partitions_without_marker(self) -> Callable[[str], frozenset[TopicPartition]]:
@@ -89,6 +91,14 @@ class MarkerDelivery:
         """Partitions that had no leader may have one."""
         self._go_on(self._queue.leaders_changed(self._now_ms()))
 
+    def is_trying(self, transactional_id: str) -> bool:
+        """See `MarkerQueue`."""
+        return self._queue.is_trying(transactional_id)
+
+    def retry_now(self) -> None:
+        """Try again what waits for its next attempt."""
+        self._go_on(self._queue.retry_now(self._now_ms()))
+
     def close(self) -> None:
         """Write and send nothing more."""
         self._is_closed = True
@@ -112,6 +122,7 @@ class MarkerDelivery:
                 request = self._queue.drain(broker_id)
                 self._ports.send(broker_id, request, partial(self._answered, broker_id))
         self._set_timer()
+        self.tried()
 
     def _take_own(self) -> None:
         for marker, partitions in self._queue.take(self._ports.broker_id):
@@ -157,3 +168,7 @@ class MarkerDelivery:
     def _tick(self) -> None:
         self._timer = None
         self._go_on(self._queue.tick(self._now_ms()))
+
+
+def _nothing() -> None:
+    """Nobody waits for an attempt."""

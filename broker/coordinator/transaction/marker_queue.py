@@ -138,6 +138,18 @@ class MarkerQueue:
         """Queue the partitions again whose delay is over."""
         return self._retry(self._retries.take_due(now_ms), now_ms)
 
+    def retry_now(self, now_ms: int) -> list[EndMarker]:
+        """Queue all partitions again that wait for their next attempt."""
+        return self._retry(self._retries.take_all(), now_ms)
+
+    def is_trying(self, transactional_id: str) -> bool:
+        """Whether a marker of the transaction, or its completion, is on its way: it does not wait for an attempt."""
+        ending = self._endings.get(transactional_id)
+        if ending is None:
+            return False
+        waiting = self._retries.waiting_of(ending)
+        return not ending.unwritten <= waiting if ending.unwritten else None not in waiting
+
     def leaders_changed(self, now_ms: int) -> list[EndMarker]:
         """Queue the partitions that waited for a leader, without waiting for their delay."""
         return self._retry(self._retries.take_leaderless(), now_ms)

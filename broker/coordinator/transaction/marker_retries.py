@@ -51,6 +51,15 @@ class MarkerRetries:
             due.append(heappop(self._waiting))
         return [each for each in due if each.is_needed]
 
+    def take_all(self) -> list[MarkerRetry]:
+        """Remove all retries. Returns those that are still needed, in the order in which they were due."""
+        waiting, self._waiting = sorted(self._waiting, key=lambda each: each[:2]), []
+        return [each for each in waiting if each.is_needed]
+
+    def waiting_of(self, ending: Ending) -> set[TopicPartition | None]:
+        """The partitions of an ending that wait for their next attempt; None: its completion waits."""
+        return {each.partition for each in self._waiting if each.ending is ending}
+
     def take_leaderless(self) -> list[MarkerRetry]:
         """Remove the retries that wait for a leader. Returns those that are still needed."""
         leaderless = [each for each in self._waiting if not each.has_leader]

@@ -67,6 +67,15 @@ METADATA = (
         "Check the space and the health of the disk of the cluster's directory.",
     ),
     event(
+        "memory-store.write-refused",
+        "WARNING",
+        "controller/tree/memory/memory_tree.py",
+        "metadata store: a write is refused: %s",
+        "error",
+        "A node is too large, or all nodes together are, for a cluster that keeps its metadata in memory.",
+        "Create fewer topics, or smaller settings. Real clusters keep their metadata in ZooKeeper.",
+    ),
+    event(
         "metadata.node-ignored",
         "ERROR",
         "controller/tree/cluster_tree.py",

@@ -77,6 +77,25 @@ TRANSACTIONS = (
         "Check that the cluster has a controller that this broker can reach.",
     ),
     event(
+        "transaction.record-without-encoding",
+        "ERROR",
+        "broker/coordinator/transaction/transaction_log.py",
+        "transactional id %.100r: the record has no encoding",
+        "transactional_id",
+        "The state of a transaction can't be written in Kafka's format, so its request was refused. This is a fault of "
+        "pybroker.",
+        "Report it with the traceback.",
+    ),
+    event(
+        "transaction.request-failed",
+        "ERROR",
+        "broker/coordinator/transaction/producer_requests.py",
+        "transactional id %.100r: the request failed",
+        "transactional_id",
+        "A request of a transactional producer ended with an unexpected error. This is a fault of pybroker.",
+        "Report it with the traceback.",
+    ),
+    event(
         "transaction.state-not-stored",
         "VARIES",
         "broker/coordinator/transaction/transaction_log.py",

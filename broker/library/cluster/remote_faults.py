@@ -7,6 +7,7 @@ something else than the cluster kills it.
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import count
 
 from ...faults.effects import Effect
@@ -24,6 +25,15 @@ _LAST_LOOK_S = 0.5
 Kits = Callable[[], Mapping[int, KitClient]]
 
 
+@dataclass(slots=True)
+class _Place:
+    """A fault on one run of a broker, whose next run may give its ``number`` to another fault."""
+
+    kit: KitClient
+    number: int
+    fired: int = 0
+
+
 class RemoteFault(SetFault):
     """A fault on some brokers. ``gone`` is told when it is removed."""
 
@@ -36,27 +46,28 @@ class RemoteFault(SetFault):
         self.words = words_of(target, effect, where)
         self.is_removed = False
         self.gone: Callable[[RemoteFault], None] = _nothing
-        self._places: dict[int, tuple[KitClient, int]] = {}
-        self._counts: dict[tuple[int, int], int] = {}
+        self._places: dict[int, _Place] = {}
+        self._all_places: list[_Place] = []
+        """Also those of runs that are over."""
 
     def place(self, broker: int, kit: KitClient) -> None:
         """Set it on a broker."""
-        self._places[broker] = (kit, kit.set_fault(self.words))
+        place = self._places[broker] = _Place(kit, kit.set_fault(self.words))
+        self._all_places.append(place)
 
     def leave(self, broker: int) -> None:
         """The broker is about to end: count a last time."""
-        kit, fault = self._places.get(broker, (None, 0))
-        if kit is not None:
+        place = self._places.pop(broker, None)
+        if place is not None:
             with suppress(ActError, ValueError):
-                self._counts[broker, fault] = kit.fired(fault, _LAST_LOOK_S)
-            del self._places[broker]
+                place.fired = place.kit.fired(place.number, _LAST_LOOK_S)
 
     @property
     def fired(self) -> int:
-        for broker, (kit, fault) in list(self._places.items()):
+        for place in list(self._places.values()):
             with suppress(ActError):  # the broker does not run
-                self._counts[broker, fault] = kit.fired(fault)
-        return sum(self._counts.values())
+                place.fired = place.kit.fired(place.number)
+        return sum(place.fired for place in self._all_places)
 
     @property
     def is_active(self) -> bool:
@@ -66,9 +77,9 @@ class RemoteFault(SetFault):
         if self.is_removed:
             return
         self.is_removed = True
-        for broker, (kit, fault) in list(self._places.items()):
+        for place in list(self._places.values()):
             with suppress(ActError, ValueError):
-                self._counts[broker, fault] = kit.remove_fault(fault)
+                place.fired = place.kit.remove_fault(place.number)
         self._places.clear()
         self.gone(self)
 

@@ -168,6 +168,7 @@ class ThreadBroker(Member):
     def resume(self) -> None:
         pause, self._pause = self._pause, None
         if pause is not None:
+            self._kit.clock.moves.take_in(pause.loop)  # the next move waits for it, although it may not run yet
             pause.is_over.set()
 
     def kill(self) -> None:
@@ -236,16 +237,18 @@ class ThreadBroker(Member):
         server.kill()
 
     def _stand_still(self, pause: "_Pause") -> None:
-        loop = asyncio.get_running_loop()
-        self._kit.clock.moves.leave_out(loop)
+        pause.loop = asyncio.get_running_loop()
+        self._kit.clock.moves.leave_out(pause.loop)
         pause.has_begun.set()
         pause.is_over.wait()
-        self._kit.clock.moves.take_in(loop)
         if pause.ends_by_kill and self._server is not None:
             self._server.kill()
 
 
 class _Pause:
+    loop: asyncio.AbstractEventLoop
+    """Set when it stands still."""
+
     def __init__(self) -> None:
         self.has_begun = threading.Event()
         self.is_over = threading.Event()

@@ -13,7 +13,7 @@ from ....protocol.records.record import BatchBuilder, Headers, Record
 from ....replication.partition.append_request import AppendRequest
 from ....replication.partition.append_result import AppendResult
 from ...apis.broker_parts import BrokerParts
-from .argument_checks import data_of
+from .record_parts import data_of
 from .stored_record import StoredRecord
 from .topic_logs import partitions_of
 from .waiting import wait_topic

@@ -10,9 +10,10 @@ from ....config.config import Config
 from ...apis.broker_parts import BrokerParts
 from ...clock.clocks import TestClock
 from ...faults.faults import Faults
-from .argument_checks import check_count, check_partition, check_seconds, check_text, headers_of, shown
+from ...faults.words import MAX_INT64, partition_word, seconds, shown, text_word, whole_number
 from .data_copies import DataCopies, Snapshot, empty
 from .overview import group_lines, lag_of_group, topic_lines
+from .record_parts import headers_of
 from .request_ring import RequestRing
 from .stored_record import StoredRecord
 from .waiting import wait_assigned, wait_committed, wait_records
@@ -83,8 +84,8 @@ class Inspection:
         """
         from .topic_logs import read_topic
 
-        check_text(topic, "topic")
-        check_partition(partition)
+        text_word(topic, "topic")
+        partition_word(partition)
         return self._until_end(read_topic(self._parts, topic, partition, committed_only=committed_only))
 
     def append(
@@ -104,10 +105,10 @@ class Inspection:
         """
         from .appending import append_values
 
-        check_text(topic, "topic")
-        check_partition(partition)
+        text_word(topic, "topic")
+        partition_word(partition)
         if timestamp_ms is not None:
-            check_count(timestamp_ms, "timestamp_ms")
+            whole_number(timestamp_ms, "timestamp_ms", 0, MAX_INT64)
         now_ms = self.clock.clock_ms() if timestamp_ms is None else timestamp_ms
         return self._until_end(
             append_values(self._parts, topic, values, partition, now_ms, key=key, headers=headers_of(headers))
@@ -122,7 +123,7 @@ class Inspection:
         from .record_files import load_file
 
         if topic is not None:
-            check_text(topic, "topic")
+            text_word(topic, "topic")
         return self._until_end(load_file(self._parts, Path(file), topic, self.clock.clock_ms()))
 
     def dump(self, file: str | Path, *topics: str, committed_only: bool = True) -> Coroutine[Any, Any, int]:
@@ -138,25 +139,25 @@ class Inspection:
         self, topic: str, count: int, *, timeout: float = 10.0, committed_only: bool = True
     ) -> Coroutine[Any, Any, list[StoredRecord]]:
         """Return the topic's records as soon as there are ``count`` or more. ``timeout``: seconds."""
-        check_text(topic, "topic")
-        check_count(count, "count")
-        check_seconds(timeout, "timeout")
+        text_word(topic, "topic")
+        whole_number(count, "count", 0)
+        seconds(timeout, "timeout")
         return self._until_end(wait_records(self._parts, topic, count, committed_only=committed_only, limit_s=timeout))
 
     def wait_assigned(self, group: str, members: int = 1, *, timeout: float = 10.0) -> Awaited:
         """Wait until the group has so many members or more, and the assignment of its leader is stored."""
-        check_text(group, "group")
-        check_count(members, "members")
-        check_seconds(timeout, "timeout")
+        text_word(group, "group", may_be_empty=True)
+        whole_number(members, "members", 0)
+        seconds(timeout, "timeout")
         return self._until_end(wait_assigned(self._parts, group, members, timeout))
 
     def wait_committed(self, group: str, topic: str, partition: int, offset: int, *, timeout: float = 10.0) -> Awaited:
         """Wait until the group has committed this offset of a partition, or a later one."""
-        check_text(group, "group")
-        check_text(topic, "topic")
-        check_count(partition, "partition")
-        check_count(offset, "offset")
-        check_seconds(timeout, "timeout")
+        text_word(group, "group", may_be_empty=True)
+        text_word(topic, "topic")
+        whole_number(partition, "partition", 0)
+        whole_number(offset, "offset", 0, MAX_INT64)
+        seconds(timeout, "timeout")
         return self._until_end(wait_committed(self._parts, group, TopicPartition(topic, partition), offset, timeout))
 
     def lag(self, group: str, topic: str | None = None) -> int:
@@ -164,7 +165,7 @@ class Inspection:
 
         Raises LookupError when the group has committed nothing.
         """
-        check_text(group, "group")
+        text_word(group, "group", may_be_empty=True)
         return lag_of_group(self._parts, group, topic)
 
     # -- the data as a whole

@@ -135,7 +135,7 @@ def test_healthcheck_fails_when_the_server_is_not_a_broker(answer: bytes, capsys
         (b"\0\0\0\x0a\0\0\0\x01\0\x23\0\0\0\0", "refuses to list its API versions: UNSUPPORTED_VERSION"),
         (
             b"\0\0\0\x10\0\0\0\x01\0\0\0\0\0\1\0\3\0\x63\0\x64",
-            "cannot be asked for its cluster: it serves Metadata in versions 99-100, but this client needs 1-12",
+            "cannot be asked for its cluster: it serves Metadata in versions 99-100, but this client needs 1-13",
         ),
         (b"\0\0\0\x0a\0\0\0\x01\0\0\0\0\0\0", "cannot be asked for its cluster: it does not serve Metadata"),
     ],

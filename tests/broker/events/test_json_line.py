@@ -48,7 +48,7 @@ def line_of(made: logging.LogRecord) -> dict[str, Any]:
 
 def example_of(event: Event, text: str) -> logging.LogRecord:
     """A line of the event, with values of the kinds that its template takes."""
-    kinds = re.findall(r"%(?:\.\d)?([a-z])", event.template.replace("%%", ""))
+    kinds = re.findall(r"%(?:\.\d+)?([a-z])", event.template.replace("%%", ""))
     values = [text if kind in "sr" else 7 for kind in kinds]
     if event.template:
         return record(event.template, *values, logger=event.logger)

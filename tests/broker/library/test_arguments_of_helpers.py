@@ -9,6 +9,7 @@ import pytest
 from pybroker import Broker
 from pybroker.broker.clock.wall_clock import duration_ms
 from pybroker.broker.faults.faults import Faults
+from pybroker.broker.faults.words import WordError
 from pybroker.broker.library.broker import BlockingBroker
 
 NO_NUMBERS: tuple[Any, ...] = ("1", None, 1.5, True, -1, 10**5000, [])
@@ -49,7 +50,7 @@ def broker() -> Iterator[BlockingBroker]:
 def refusal(call: Callable[[], object]) -> str:
     with pytest.raises(ValueError, match=r"\w+") as raised:
         call()
-    assert type(raised.value) is ValueError
+    assert type(raised.value) in (ValueError, WordError)
     return str(raised.value)
 
 
@@ -75,10 +76,9 @@ def test_wrong_duration_is_named_with_its_unit() -> None:
 def test_wait_for_a_fault_refuses_wrong_counts_and_times() -> None:
     fault = Faults().hang("Fetch")
     for count in NO_NUMBERS:
-        if not isinstance(count, int) or abs(count) < 10**9:
-            assert "count is a whole number from 0" in refusal(lambda count=count: fault.wait_fired(count))  # type: ignore[misc]
+        assert "count is a whole number from 0" in refusal(lambda count=count: fault.wait_fired(count))  # type: ignore[misc]
     for time_s in NO_SECONDS:
-        if time_s is not None and time_s != 10**5000:
+        if time_s is not None:
             assert "timeout_s is a number" in refusal(lambda time_s=time_s: fault.wait_fired(1, time_s))  # type: ignore[misc]
     fault.wait_fired(0, 0)
 

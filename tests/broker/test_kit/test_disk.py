@@ -1,6 +1,7 @@
 """A disk that a test makes full, slow or broken: what clients see, and what comes back when it is healed."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -164,3 +165,26 @@ def test_broker_whose_last_directory_failed_ends_and_comes_back_with_its_records
 def test_slowness_of_a_disk_is_bounded(broker: BlockingBroker) -> None:
     with pytest.raises(ValueError, match="ms is a whole number from 0 to 60000, not -1"):
         broker.acts.disk.slow(-1)
+
+
+def test_directory_that_is_no_log_directory_is_refused_with_one_line(
+    broker: BlockingBroker, client: WireClient
+) -> None:
+    known = broker.data_directory.parent
+    disk = broker.acts.disk
+    mistakes: tuple[str | Path, ...] = (known / "d", str(known), directory_of(broker, 0) / "t-0", "", "\0", "x" * 5000)
+    for mistake in mistakes:
+        for act in (disk.full, disk.fail, partial(disk.slow, 60_000)):
+            with pytest.raises(ValueError, match="there is no log directory ") as refused:
+                act(mistake)
+            assert str(refused.value).isprintable()
+            assert len(str(refused.value)) < 1000
+    with pytest.raises(ValueError, match="directory is a path, not 5"):
+        disk.full(5)  # type: ignore[arg-type]
+    assert [produced(client, each) for each in PARTITIONS] == [0, 0]
+
+
+def test_log_directory_may_be_named_by_another_path(broker: BlockingBroker, client: WireClient, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(directory_of(broker, 0))
+    broker.acts.disk.full(tmp_path / "link")
+    assert [produced(client, each) for each in PARTITIONS] == [ErrorCode.KAFKA_STORAGE_ERROR, 0]

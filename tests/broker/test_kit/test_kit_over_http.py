@@ -181,6 +181,7 @@ def test_words_without_a_meaning_are_refused(broker: BlockingBroker, words: dict
         ("POST", "/v1/test/acts/fence", b"{}", (400, "transactional_id is missing")),
         ("POST", "/v1/test/acts/pause", b'{"ms": NaN}', (400, "the body is not JSON")),
         ("POST", "/v1/test/acts/pause", b'{"ms": 600001}', (400, "ms is a whole number from 0 to 600000")),
+        ("POST", "/v1/test/acts/disk_full", b'{"directory": "/no"}', (400, "there is no log directory '/no'; ")),
         ("POST", "/v1/test/acts/pause", b'{"s": 1}', (400, "there is no argument 's'; ")),
         ("POST", "/v1/test/clock", b'{"advance_ms": -1}', (400, "advance_ms: a whole number")),
         (

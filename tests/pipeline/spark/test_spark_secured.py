@@ -11,7 +11,7 @@ from pybroker.pipeline.jobs.command import FAILED
 from support.clients.produced import KEEPS_OLD_RECORDS, Produced, numbered, produce
 from support.security.secured_broker import SecuredBroker
 from support.spark.pipeline_commands import run_command
-from support.spark.pipeline_job import ONE_PROCESS, pipeline_job
+from support.spark.pipeline_job import exit_code_of_job
 from support.spark.spark_rows import found_in, loaded, with_retry
 
 if TYPE_CHECKING:
@@ -56,18 +56,17 @@ def test_archive_job_reads_what_acls_allow(broker: SecuredBroker, spark: "SparkS
     arguments = ["archive", "--bootstrap-servers", broker.bootstrap_servers, "--topics", "orders", "--to", str(root)]
     arguments += ["--available-now", "--group", "archive-of-orders"]
 
-    with pipeline_job(said, *arguments, *job_options(broker, "bob"), master=ONE_PROCESS) as job:
-        assert job.wait() == FAILED
-    assert job.said.splitlines()[-1].startswith("pybroker-pipeline: ")
-    assert "orders" in job.said.splitlines()[-1]
-    assert "denied" in job.said.splitlines()[-1]
+    assert exit_code_of_job(said, *arguments, *job_options(broker, "bob")) == FAILED
+    last_line = said.read_text().splitlines()[-1]
+    assert last_line.startswith("pybroker-pipeline: ")
+    assert "orders" in last_line
+    assert "denied" in last_line
 
     broker.allow("alice", READ, TOPIC, "orders")
     broker.allow("alice", READ, GROUP, "archive-of-orders")
-    with pipeline_job(said, *arguments, *job_options(broker, "alice"), master=ONE_PROCESS) as job:
-        assert job.wait() == 0, job.said
+    assert exit_code_of_job(said, *arguments, *job_options(broker, "alice")) == 0, said.read_text()
     assert rows_in(spark, root) == expected
-    assert "canary" not in job.said
+    assert "canary" not in said.read_text()
 
 
 @pytest.mark.long

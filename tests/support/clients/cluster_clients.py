@@ -1,6 +1,7 @@
 """Stock clients that work with a failing cluster, and checks of what was acknowledged to them."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from random import Random
 
@@ -14,7 +15,7 @@ from support.time.patience import await_answer, await_that
 
 __all__ = ["ClusterClients"]
 
-_PAUSE_S = 0.05
+_PAUSE_S = 0.1
 """Seconds between two steps of a client. At full speed the clients would take the processors from everything else, and
 prove no more.
 """
@@ -62,8 +63,9 @@ class ClusterClients:
         return [f"{type(load).__name__}: {failure}" for load in self.everybody for failure in load.failures]
 
     def start(self) -> None:
-        for group, offset in self._kept.items():
-            self._keep(group, [TopicPartition(self.lonely, 0, offset)])
+        with ThreadPoolExecutor(len(self._kept)) as together:
+            for group, offset in self._kept.items():
+                together.submit(self._keep, group, [TopicPartition(self.lonely, 0, offset)])
         for load in self.everybody:
             load.pause_s = _PAUSE_S
             load.start()

@@ -1,6 +1,7 @@
 """Reassignments of partitions of a `LoadedCluster`."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.alter_partition_reassignments import (
@@ -66,8 +67,10 @@ def _moves(it: LoadedCluster) -> int:
 
 
 def await_led_by_first(it: LoadedCluster, replicas_by_topic: ReplicasByTopic) -> None:
-    """Waits until the first broker of each partition leads, so that the controller has no reason
-    for another election."""
+    """Waits until the first broker of each partition leads, so that the controller has no reason for another election,
+    and until every broker knows that. Otherwise a broker that is then cut off from the controller would send clients to
+    an earlier coordinator for as long as it is cut off.
+    """
 
     def are_led() -> bool:
         it.view.ask_controller(ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=10_000), 2)
@@ -77,4 +80,18 @@ def await_led_by_first(it: LoadedCluster, replicas_by_topic: ReplicasByTopic) ->
             for number, replicas in enumerate(partitions)
         )
 
+    def are_known_to(broker: int) -> bool:
+        leaders = {
+            (topic.name, each.partition_index): each.leader_id
+            for topic in it.view.metadata(broker).topics
+            for each in topic.partitions
+        }
+        return all(
+            leaders.get((topic, number)) == replicas[0]
+            for topic, partitions in replicas_by_topic.items()
+            for number, replicas in enumerate(partitions)
+        )
+
     await_that(are_led, "partitions are led by the first of their replicas")
+    for broker in it.present:
+        await_that(partial(are_known_to, broker), f"broker {broker} knows these leaders")

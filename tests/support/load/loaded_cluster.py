@@ -25,13 +25,13 @@ __all__ = ["OFFSETS", "PARTITIONS", "SESSION_TIMEOUT_S", "LoadedCluster", "OwnZo
 OFFSETS = "__consumer_offsets"
 PARTITIONS = 3
 """Partitions of each topic of the clients, and of the offsets topic."""
-SESSION_TIMEOUT_S = 6
+SESSION_TIMEOUT_S = 4
 SOME = 20
 """Steps that count as progress of a producer with a blocked partition."""
 
 SETTINGS = {
     "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_S * 1000),
-    "replica.lag.time.max.ms": "5000",
+    "replica.lag.time.max.ms": "3000",
     "replica.fetch.wait.max.ms": "100",
     "replica.fetch.backoff.ms": "100",
     "controller.socket.timeout.ms": "5000",

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import psutil
 from support.spark.spark_home import spark_home
-from support.spark.spark_rows import SPARK_OPTIONS
+from support.spark.spark_rows import SPARK_OPTIONS, TRIES, WORKER_WAS_LATE
 from support.time.patience import LOOKS, await_that
 
-__all__ = ["CLUSTER", "CLUSTER_OPTIONS", "ONE_PROCESS", "PipelineJob", "pipeline_job"]
+__all__ = ["CLUSTER", "CLUSTER_OPTIONS", "ONE_PROCESS", "PipelineJob", "exit_code_of_job", "pipeline_job"]
 
 ONE_PROCESS = "local[2,8]"
 """Two cores; a task is tried eight times."""
@@ -107,3 +107,16 @@ def pipeline_job(said: Path, *arguments: str, master: str = ONE_PROCESS) -> Iter
         yield job
     finally:
         job.kill()
+
+
+def exit_code_of_job(said: Path, *arguments: str) -> int:
+    """Runs the command to its end in one process; returns its exit code. Repeats it if Spark timed out on a Python
+    process.
+    """
+    for _ in range(TRIES):
+        start = said.stat().st_size if said.exists() else 0
+        with pipeline_job(said, *arguments) as job:
+            code = job.wait()
+        if WORKER_WAS_LATE not in said.read_bytes()[start:].decode():
+            break
+    return code
