@@ -72,7 +72,8 @@ class TargetRuns:
 
     def _end(self, group: ConsumerGroup, epoch: int, result: Assigned) -> None:
         del self._running[group.group_id]
-        if group.epoch == epoch:
+        # A static member that returns under another member id leaves the epoch as it is.
+        if group.epoch == epoch and group.members.keys() == result.keys():
             self._computed(group, result)
         else:
             self.maybe_begin(group)
