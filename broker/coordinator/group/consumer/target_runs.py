@@ -1,7 +1,7 @@
 """Computes the target assignments of large consumer groups, outside of requests."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from functools import partial
 
 from .....base.timers import Scheduler
@@ -10,7 +10,7 @@ from ..modern.topics import TopicLookup
 from ..modern.turns import TurnsOf
 from .consumer_group import ConsumerGroup
 from .settings import ConsumerGroupSettings
-from .targets import assignment_input
+from .targets import input_steps
 
 __all__ = ["TargetRuns"]
 
@@ -50,10 +50,14 @@ class TargetRuns:
         assignor = self._assignors[group.subscriptions.assignor(self._settings.assignors)]
         self._running[group_id] = TurnsOf(
             self._scheduler,
-            assignor.steps(assignment_input(group, self._topics)),
+            self._steps(group, assignor),
             partial(self._end, group, epoch),
             partial(self._fail, group, epoch, assignor.name),
         )
+
+    def _steps(self, group: ConsumerGroup, assignor: Assignor) -> Generator[None, None, Assigned]:
+        spec = yield from input_steps(group, self._topics)
+        return (yield from assignor.steps(spec))
 
     def end(self, group: ConsumerGroup) -> None:
         """The group was deleted, or is coordinated by another broker."""
@@ -68,7 +72,8 @@ class TargetRuns:
 
     def _end(self, group: ConsumerGroup, epoch: int, result: Assigned) -> None:
         del self._running[group.group_id]
-        if group.epoch == epoch:
+        # A static member that returns under another member id leaves the epoch as it is.
+        if group.epoch == epoch and group.members.keys() == result.keys():
             self._computed(group, result)
         else:
             self.maybe_begin(group)

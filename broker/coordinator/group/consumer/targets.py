@@ -1,16 +1,18 @@
 """The target assignment of a consumer group: what the assignor gets to know, and the records of its result."""
 
+from collections.abc import Generator, Mapping
 from uuid import UUID
 
 from .....protocol.codec import NULL_UUID
 from ..modern.assignment import EMPTY, Assignment
-from ..modern.assignors.assignor import GroupSpec, MemberSpec
+from ..modern.assignors.assignor import GroupSpec, MemberSpec, run_through
+from ..modern.assignors.steps import Pace
 from ..modern.topics import TopicLookup
 from .consumer_group import ConsumerGroup
 from .records import GroupRecord, MemberMetadata, TargetEpoch, TargetMember
 from .subscriptions import Subscriptions
 
-__all__ = ["assignment_input", "is_small", "target_records"]
+__all__ = ["assignment_input", "input_steps", "is_small", "target_records"]
 
 _SMALL = 1_000
 """Members, partitions, and topics named by members, of a group whose target one heartbeat may compute."""
@@ -24,32 +26,56 @@ def is_small(member_count: int, subscriptions: Subscriptions, topics: TopicLooku
     return size <= _SMALL
 
 
-def assignment_input(group: ConsumerGroup, topics: TopicLookup) -> GroupSpec:
-    """The group as assignors see it. Topics that do not exist are left out."""
+def input_steps(group: ConsumerGroup, topics: TopicLookup) -> Generator[None, None, GroupSpec]:
+    """Find out, in short steps, how assignors see the group. Topics that do not exist are left out.
+
+    A result counts only while the group has the epoch that it had at the first step.
+    """
+    pace = Pace()
     ids: dict[str, UUID] = {}
     counts: dict[UUID, int] = {}
-    for name in group.subscriptions.topics:
+    for name in tuple(group.subscriptions.topics):
         topic_id, count = topics.topic_id(name), topics.partition_count(name)
         if topic_id != NULL_UUID and count > 0:
             ids[name] = topic_id
             counts[topic_id] = count
+        if pace.is_over():
+            yield
     known: dict[tuple[tuple[str, ...], str | None], frozenset[UUID]] = {}
-
-    def topic_ids(metadata: MemberMetadata) -> frozenset[UUID]:
+    members: dict[str, MemberSpec] = {}
+    first: frozenset[UUID] | None = None
+    is_homogeneous = True
+    for member_id, member in tuple(group.members.items()):
+        metadata = member.metadata
         subscription = (metadata.names, metadata.pattern)
-        if subscription not in known:
-            resolved = group.patterns.get(metadata.pattern or "")
-            names = (*metadata.names, *(() if resolved is None else resolved.topics))
-            known[subscription] = frozenset(ids[name] for name in names if name in ids)
-        return known[subscription]
+        topic_ids = known.get(subscription)
+        if topic_ids is None:
+            topic_ids = known[subscription] = yield from _topic_ids(group, metadata, ids, pace)
+            first = topic_ids if first is None else first
+            is_homogeneous = is_homogeneous and topic_ids == first
+        members[member_id] = MemberSpec(metadata.instance_id, topic_ids, group.targets.get(member_id, EMPTY))
+        if pace.is_over(len(metadata.names)):
+            yield
+    return GroupSpec(members, counts, is_homogeneous)
 
-    members = {
-        member_id: MemberSpec(
-            member.metadata.instance_id, topic_ids(member.metadata), group.targets.get(member_id, EMPTY)
-        )
-        for member_id, member in group.members.items()
-    }
-    return GroupSpec(members, counts, is_homogeneous=len(set(known.values())) <= 1)
+
+def _topic_ids(
+    group: ConsumerGroup, metadata: MemberMetadata, ids: Mapping[str, UUID], pace: Pace
+) -> Generator[None, None, frozenset[UUID]]:
+    """The ids of the existing topics that a member subscribes to."""
+    resolved = group.patterns.get(metadata.pattern or "")
+    found = []
+    for name in (*metadata.names, *(() if resolved is None else resolved.topics)):
+        if name in ids:
+            found.append(ids[name])
+        if pace.is_over():
+            yield
+    return frozenset(found)
+
+
+def assignment_input(group: ConsumerGroup, topics: TopicLookup) -> GroupSpec:
+    """The group as assignors see it, found out at once."""
+    return run_through(input_steps(group, topics))
 
 
 def target_records(group: ConsumerGroup, result: dict[str, Assignment]) -> tuple[GroupRecord, ...]:

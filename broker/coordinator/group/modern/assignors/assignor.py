@@ -1,12 +1,14 @@
 """The interface of assignors: from members and topics to an assignment for each member."""
 
 from collections.abc import Generator, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from ..assignment import Assignment
 
-__all__ = ["Assigned", "Assignor", "GroupSpec", "MemberSpec", "assign"]
+__all__ = ["Assigned", "Assignor", "GroupSpec", "MemberSpec", "assign", "run_through"]
+
+Result = TypeVar("Result")
 
 Assigned = dict[str, Assignment]
 """The new assignment of each member, by its id."""
@@ -40,12 +42,16 @@ class Assignor(Protocol):
         ...
 
 
-def assign(assignor: Assignor, spec: GroupSpec) -> Assigned:
-    """The assignment, computed at once."""
-    steps = assignor.steps(spec)
+def run_through(steps: Generator[None, None, Result]) -> Result:
+    """Take all steps at once, and return the result."""
     while True:
         try:
             next(steps)
         except StopIteration as end:
-            result: Assigned = end.value
+            result: Result = end.value
             return result
+
+
+def assign(assignor: Assignor, spec: GroupSpec) -> Assigned:
+    """The assignment, computed at once."""
+    return run_through(assignor.steps(spec))

@@ -1,4 +1,4 @@
-"""Parts of the assignors, as short steps: sorting, the subscribers of topics, the partitions that members still have."""
+"""Parts of the assignors, as short steps: sorting, topics' subscribers, and partitions that members still have."""
 
 import heapq
 from collections.abc import Callable, Generator, Iterable, Mapping

@@ -1,0 +1,64 @@
+"""Targets of large groups are computed for the members that the group has when the result comes."""
+
+from collections.abc import Callable, Generator
+
+from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
+from pybroker.broker.coordinator.group.consumer.target_runs import TargetRuns
+from pybroker.broker.coordinator.group.modern.assignors.assignor import Assigned, GroupSpec
+from pybroker.broker.coordinator.group.modern.assignors.table import ASSIGNORS
+from support.in_process.consumer_groups import SETTINGS, CoordinatedGroup, Topics
+from support.time.virtual_time import VirtualTime
+
+
+class InterruptedAssignor:
+    """The uniform assignor; the group changes in its first run."""
+
+    name = "uniform"
+
+    def __init__(self, change: Callable[[], object]) -> None:
+        self._changes = [change]
+
+    def steps(self, spec: GroupSpec) -> Generator[None, None, Assigned]:
+        result = yield from ASSIGNORS["uniform"].steps(spec)
+        while self._changes:
+            self._changes.pop()()
+        return result
+
+
+def targets_computed(group: CoordinatedGroup, change: Callable[[], object]) -> list[Assigned]:
+    """The results when the group changes while its target is computed."""
+    time, results = VirtualTime(), list[Assigned]()
+
+    def computed(_: ConsumerGroup, result: Assigned) -> None:
+        results.append(result)
+
+    runs = TargetRuns(time, SETTINGS, group.topics, {"uniform": InterruptedAssignor(change)}, computed)
+    runs.maybe_begin(group.group)
+    time.advance(0)
+    return results
+
+
+def group_of_a_static_member() -> CoordinatedGroup:
+    group = CoordinatedGroup(Topics(t=5_000))
+    group.beat("a", 0, names=("t",), instance_id="i")
+    return group
+
+
+def test_target_is_computed_anew_when_a_static_member_returns_meanwhile() -> None:
+    """Its new member id takes over without a new group epoch."""
+    group = group_of_a_static_member()
+    epoch = group.group.epoch
+
+    def come_back() -> None:
+        group.beat("a", -2, instance_id="i")
+        group.beat("b", 0, names=("t",), instance_id="i")
+
+    results = targets_computed(group, come_back)
+    assert group.group.epoch == epoch
+    assert [set(result) for result in results] == [{"b"}]
+
+
+def test_target_is_computed_anew_when_a_member_joins_meanwhile() -> None:
+    group = group_of_a_static_member()
+    results = targets_computed(group, lambda: group.beat("c", 0, names=("t",)))
+    assert [set(result) for result in results] == [{"a", "c"}]
