@@ -127,7 +127,7 @@ class Automaton:
 
 
 def side_of(character: str) -> str:
-    """The kind of a character for conditions: the edge of the text (no character), a new line, part of a word, other."""
+    """The kind of a character for conditions: no character (an edge of the text), a new line, part of a word, other."""
     if not character or character == "\n":
         return character
     return _WORD if character.isalnum() or character == "_" else _OTHER
