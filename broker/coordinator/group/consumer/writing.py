@@ -101,13 +101,18 @@ class GroupWriter:
             del self._newest[group.group_id]
         error = ErrorCode.NONE
         if isinstance(outcome, KafkaError):
-            error = store_group_error(outcome.code)
+            error = _write_error(outcome.code)
             level = logging.INFO if error is ErrorCode.NOT_COORDINATOR else logging.WARNING
             logger.log(level, "group %s: change not stored: %s", group.group_id, outcome.code.name)
             if self._registry.get(group.group_id) is group and self._registry.ownership.is_active:
                 self._reload(partition)
         for done in batch.waiting:
             done(error)
+
+
+def _write_error(code: ErrorCode) -> ErrorCode:
+    """The error code for a member whose change was not written, or perhaps later: it sends its heartbeat again."""
+    return ErrorCode.COORDINATOR_NOT_AVAILABLE if code is ErrorCode.REQUEST_TIMED_OUT else store_group_error(code)
 
 
 class _Batch:
