@@ -50,6 +50,7 @@ REPLACED = {
     "open_store": "store",
 }
 PARTS_OF_MISTAKES = {
+    "group_mistakes.py",
     "log_mistakes.py",
     "mistakes.py",
     "seams.py",

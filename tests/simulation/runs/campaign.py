@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from simulation.checkers.final_checker import EXCUSED
+from simulation.consumer_groups.group_run import GroupPlan
 from simulation.encryption.encrypted_run import encrypted_plan
 from simulation.runs.faults import FAULTS
 from simulation.runs.planned_run import run_planned
@@ -148,17 +149,20 @@ def run_seeds(
     until_s: float | None = None,
     *,
     with_transactions: bool = False,
+    with_consumer_groups: bool = False,
     with_tls: bool = False,
 ) -> Iterator[_Run]:
     """Yields results as they complete, with the CPU seconds of each.
 
-    ``with_transactions``: of runs of transactions. ``with_tls``: of runs over TLS.
+    ``with_transactions``: of runs of transactions. ``with_consumer_groups``: of runs of consumer groups.
+    ``with_tls``: of runs over TLS.
 
     No seed begins after `until_s` (of `time.monotonic`). An exception in a run becomes that seed's result, and the
     other seeds still run.
     """
     left = iter(seeds)
     runs_of = _transaction_runs_of if with_transactions else _encrypted_runs_of if with_tls else _runs_of
+    runs_of = _group_runs_of if with_consumer_groups else runs_of
     if jobs == 1:
         for seed in left:
             if until_s is not None and time.monotonic() > until_s:
@@ -233,6 +237,10 @@ def _runs_of(seed: int) -> list[_Run]:
 
 def _transaction_runs_of(seed: int) -> list[_Run]:
     return [_timed(seed, TransactionPlan.of_seed(seed))]
+
+
+def _group_runs_of(seed: int) -> list[_Run]:
+    return [_timed(seed, GroupPlan.of_seed(seed))]
 
 
 def _encrypted_runs_of(seed: int) -> list[_Run]:

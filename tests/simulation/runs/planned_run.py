@@ -1,5 +1,6 @@
 """Runs a seed with the kind of clients and connections that its plan asks for."""
 
+from simulation.consumer_groups.group_run import GroupPlan, run_groups
 from simulation.encryption.encrypted_run import run_encrypted
 from simulation.runs.simulation_run import Plan, Result, run_seed
 from simulation.transactions.transaction_run import TransactionPlan, run_transactions
@@ -10,4 +11,6 @@ __all__ = ["run_planned"]
 def run_planned(seed: int, plan: Plan) -> Result:
     if isinstance(plan, TransactionPlan):
         return run_transactions(seed, plan)
+    if isinstance(plan, GroupPlan):
+        return run_groups(seed, plan)
     return run_encrypted(seed, plan) if plan.shape.has_tls else run_seed(seed, plan)

@@ -1,0 +1,177 @@
+"""Classic mistakes of coordinators of consumer groups as switches, which prove that the checkers notice them.
+
+Left out: a previous epoch that is accepted whatever the client has, because only a late join of the same client can
+make it have more than it was assigned.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+from uuid import UUID
+
+from pybroker.broker.coordinator.group.consumer import (
+    consumer_groups,
+    decision,
+    leaving,
+    patterns,
+    reconciliation,
+    writing,
+)
+from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
+from pybroker.broker.coordinator.group.consumer.consumer_groups import ConsumerGroups
+from pybroker.broker.coordinator.group.consumer.decision import Decision, World, decide
+from pybroker.broker.coordinator.group.consumer.heartbeat import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, Heartbeat
+from pybroker.broker.coordinator.group.consumer.reconciliation import Goal
+from pybroker.broker.coordinator.group.consumer.record_bytes import encode
+from pybroker.broker.coordinator.group.consumer.records import CurrentMember, GroupRecord, RecordKind, Removed
+from pybroker.broker.coordinator.group.consumer.states import MemberState
+from pybroker.broker.coordinator.group.consumer.timers import MemberTimers
+from pybroker.broker.coordinator.group.consumer.writing import GroupWriter
+from pybroker.broker.coordinator.group.modern.topics import TopicLookup, metadata_hash
+from pybroker.protocol.codec import NULL_UUID
+from pybroker.protocol.errors import ErrorCode
+
+__all__ = ["MISTAKES"]
+
+
+@contextmanager
+def _patched(*patches: tuple[Any, str, Any]) -> Iterator[None]:
+    if not patches:
+        yield
+        return
+    (owner, name, replacement), *others = patches
+    with patch.object(owner, name, replacement), _patched(*others):
+        yield
+
+
+# -- partitions
+
+
+def _owns_any(owned: Any, partitions: Any) -> bool:
+    """A client that does not say what it has has nothing."""
+    return owned is not None and _owns(owned, partitions)
+
+
+_owns = reconciliation._owns_any
+
+
+def _advance_at_once(current: CurrentMember, goal: Goal) -> CurrentMember:
+    """The member gets the target's epoch before it has given partitions back."""
+    after = _advance(current, goal)
+    if after.state is MemberState.UNREVOKED_PARTITIONS:
+        return after._replace(epoch=goal.target_epoch, previous_epoch=current.epoch)
+    return after
+
+
+_advance = reconciliation._advance
+
+
+# -- members
+
+
+def _decide_to_remove(group: ConsumerGroup, heartbeat: Heartbeat, world: World) -> Decision:
+    """A static member that leaves for a while is removed."""
+    if heartbeat.member_epoch == STATIC_LEAVE_EPOCH:
+        heartbeat = heartbeat._replace(member_epoch=LEAVE_EPOCH)
+    return decide(group, heartbeat, world)
+
+
+def _decide_to_write(group: ConsumerGroup, heartbeat: Heartbeat, world: World) -> Decision:
+    """Each heartbeat writes the member's record."""
+    decided = decide(group, heartbeat, world)
+    if decided.records or heartbeat.member_epoch < 0:
+        return decided
+    return decided._replace(records=(group.members[heartbeat.member_id].current,))
+
+
+# -- topics
+
+
+class _WithoutIds:
+    """A `TopicLookup` in which a topic made anew is the same."""
+
+    def __init__(self, lookup: TopicLookup) -> None:
+        self._lookup = lookup
+        self.topics = lookup.topics
+        self.topic_name = lookup.topic_name
+        self.partition_count = lookup.partition_count
+
+    def topic_id(self, name: str) -> UUID:
+        known = self._lookup.topic_id(name)
+        return known if known == NULL_UUID else UUID(int=1)
+
+
+def _hash_without_ids(names: Iterable[str], lookup: TopicLookup) -> int:
+    return metadata_hash(names, _WithoutIds(lookup))
+
+
+# -- records
+
+
+def _without_assignment(group_id: str, record: GroupRecord) -> tuple[bytes, bytes | None]:
+    """The record of a member's assignment is not written."""
+    return encode(group_id, Removed(RecordKind.PARTITION_METADATA) if isinstance(record, CurrentMember) else record)
+
+
+def _removal(member_id: str) -> tuple[Removed, ...]:
+    """The tombstone of the member comes first."""
+    return _in_order(member_id)[::-1]
+
+
+_in_order = leaving.removal
+
+
+def _answer_at_once(
+    self: GroupWriter, group: ConsumerGroup, records: Any, done: Callable[[ErrorCode], None], replaced: Any = None
+) -> bool:
+    """Answer before the records are written."""
+    is_written = _write(self, group, records, lambda error: None, replaced)
+    if is_written:
+        done(ErrorCode.NONE)
+    return is_written
+
+
+_write = GroupWriter.write
+
+
+def _nothing(self: Any, *arguments: Any) -> None:
+    """Do nothing."""
+
+
+MISTAKES: dict[str, Callable[[], Any]] = {
+    "a partition is given out before it is given back": partial(
+        _patched, (reconciliation, "_is_free", lambda *arguments: True)
+    ),
+    "members have as much time as they like to give partitions back": partial(
+        _patched, (MemberTimers, "_revocation_due", _nothing)
+    ),
+    "members without heartbeats stay": partial(_patched, (MemberTimers, "_session_due", _nothing)),
+    "a client that does not say what it has has nothing": partial(_patched, (reconciliation, "_owns_any", _owns_any)),
+    "a member gets a new epoch before it has given partitions back": partial(
+        _patched, (reconciliation, "_advance", _advance_at_once)
+    ),
+    "commits are accepted in any epoch": partial(
+        _patched, (ConsumerGroup, "epoch_error", lambda self, member_id, epoch: ErrorCode.NONE)
+    ),
+    "a static member that leaves for a while is removed": partial(
+        _patched, (consumer_groups, "decide", _decide_to_remove)
+    ),
+    "each heartbeat writes a record": partial(_patched, (consumer_groups, "decide", _decide_to_write)),
+    "a topic made anew is taken for the old one": partial(
+        _patched,
+        (decision, "metadata_hash", _hash_without_ids),
+        (leaving, "metadata_hash", _hash_without_ids),
+        (patterns, "metadata_hash", _hash_without_ids),
+    ),
+    "changes of topics are not seen": partial(_patched, (ConsumerGroups, "topics_changed", _nothing)),
+    "the assignment of a member is not written": partial(_patched, (writing, "encode", _without_assignment)),
+    "the tombstone of a member comes before those of its assignment": partial(
+        _patched, (leaving, "removal", _removal), (decision, "removal", _removal)
+    ),
+    "heartbeats are answered before their records are written": partial(
+        _patched, (GroupWriter, "write", _answer_at_once)
+    ),
+}
+"""A context manager for each mistake, by its description."""

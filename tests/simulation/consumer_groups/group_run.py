@@ -1,0 +1,294 @@
+"""Runs a cluster with a consumer group (KIP-848) whose coordinator moves and whose members come and go."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from pybroker.controller.features import GROUP_VERSION
+from pybroker.controller.tree import znodes
+from pybroker.controller.tree.metadata_store import Create
+from pybroker.controller.tree.znodes import Features, TopicInfo
+from simulation.checkers.history import ViolationError
+from simulation.checkers.ownership import OwnedPartition, OwnershipHistory
+from simulation.clients.admin import Admin
+from simulation.clients.admin_changes import SAFE_CHANGES, AdminChanges
+from simulation.clients.cluster_client import ClusterClient
+from simulation.clients.coordinator_moves import Moves
+from simulation.clients.group_member import offsets_place
+from simulation.clients.member_offsets import CHANGING
+from simulation.consumer_groups.group_log import GroupLog, read_group_log
+from simulation.consumer_groups.group_view import memory_differs
+from simulation.consumer_groups.member_life import SESSION_TIMEOUT_MS, LifePlan, MemberLife
+from simulation.consumer_groups.topic_changes import TopicChanges
+from simulation.machines.cluster_shape import ClusterShape
+from simulation.machines.simulated_cluster import SimulatedCluster
+from simulation.runs.faults import FAULTS
+from simulation.runs.simulation_run import Plan, Result, SimulationRun, result_of
+from simulation.transactions.log_view import batches_in
+
+__all__ = ["GroupPlan", "run_groups"]
+
+_GROUP = "consumers"
+_RETURNED = "consumer group: static members that returned"
+_STABLE = "stable"
+_SETTLED_S = 40.0
+_QUIET_S = 3.0
+_LEFT_S = 20.0
+_ABSENCE_S = 1.5
+"""Longer than between two heartbeats."""
+_MOST_TURNS = 60_000
+_SETTINGS = {
+    "group.consumer.heartbeat.interval.ms": "700",
+    "group.consumer.min.heartbeat.interval.ms": "500",
+    "group.consumer.min.session.timeout.ms": "3000",
+    "group.consumer.session.timeout.ms": str(SESSION_TIMEOUT_MS),
+    "group.coordinator.rebalance.protocols": "classic,consumer",
+}
+_FAULTS = tuple(name for name in FAULTS if not name.startswith("power fails"))
+"""Without the faults by which brokers lose acknowledged records, which no coordinator can prevent."""
+
+
+@dataclass(frozen=True)
+class GroupPlan(Plan):
+    """The parameters of a run with a consumer group."""
+
+    member_count: int = 3
+    static_count: int = 1
+    """How many of the members are static."""
+    changing_count: int = 1
+    """The number of topics that are created, grown and deleted."""
+    are_coordinators_moved: bool = False
+    is_log_cleaned: bool = False
+    """Whether the group's log is compacted. Then its history cannot be checked, only its end."""
+    lives: LifePlan = field(default_factory=lambda: LifePlan(_GROUP, ((_STABLE,),)))
+
+    @classmethod
+    def of_seed(cls, seed: int) -> "GroupPlan":
+        random = Random(f"consumer groups {seed}")
+        changing = [f"{CHANGING}{number}" for number in range(random.choice((0, 1, 1, 2)))]
+        member_count = random.choice((1, 2, 3, 3, 4))
+        return cls(
+            broker_count=random.choice((1, 3, 3, 3, 3, 4)),
+            duration_s=random.choice((8.0, 10.0, 12.0)),
+            fault_count=random.choice((0, 2, 4, 6, 8)),
+            change_count=random.choice((0, 0, 2, 4)),
+            shape=replace(ClusterShape.by_chance(random), has_racks=False),
+            faults=_FAULTS,
+            member_count=member_count,
+            static_count=random.randint(0, member_count),
+            changing_count=len(changing),
+            are_coordinators_moved=random.random() < 0.5,
+            is_log_cleaned=random.random() < 0.25,
+            lives=LifePlan(
+                _GROUP,
+                [(_STABLE,), (_STABLE, *changing), (_STABLE, *changing), tuple(changing[-1:])],
+                assignors=random.choice(((None,), ("uniform",), ("range",), ("uniform", "range", None))),
+            ),
+        )
+
+
+def run_groups(seed: int, plan: GroupPlan | None = None) -> Result:
+    """Run one seed."""
+    plan = plan or GroupPlan.of_seed(seed)
+    settings = {**_SETTINGS, "log.cleaner.enable": str(plan.is_log_cleaned).lower()}
+    cluster = SimulatedCluster(plan.broker_count, Random(seed), settings, shape=plan.shape)
+    cluster.zookeeper.tree.apply([Create(znodes.FEATURE_PATH, Features({GROUP_VERSION: 1}).encode())], 0, 0)
+    return result_of(seed, GroupRun(cluster, plan))
+
+
+class GroupRun(SimulationRun):
+    """See `SimulationRun`."""
+
+    def __init__(self, cluster: SimulatedCluster, plan: GroupPlan) -> None:
+        super().__init__(cluster, plan)
+        self._group_plan = plan
+        self.ownership = OwnershipHistory(cluster.history.violations.append)
+        self._lives: list[MemberLife] = []
+        self._life_tasks: list[asyncio.Task[None]] = []
+        self._moving: asyncio.Task[None] | None = None
+        self._topic_changes: TopicChanges | None = None
+        self._changing: asyncio.Task[None] | None = None
+        self._known_log: tuple[object, GroupLog] | None = None
+
+    # -- clients
+
+    def _changes(self) -> AdminChanges:
+        return AdminChanges(
+            self._admin,
+            self._places(),
+            list(self.cluster.brokers),
+            self.cluster.tree,
+            lambda place: 0,
+            Random(self._random.random()),
+            SAFE_CHANGES,
+        )
+
+    async def _create_topics(self) -> None:
+        brokers = list(self.cluster.brokers)
+        factor = min(3, len(brokers))
+        configs = {"unclean.leader.election.enable": "false"}
+        assignment = [self._random.sample(brokers, factor) for _ in range(4)]
+        if not await self._admin.create(_STABLE, assignment, configs):
+            self._fail(f"{_STABLE} was not created")
+        self._topics[_STABLE] = len(assignment)
+
+    def _start_clients(self) -> None:
+        plan, cluster, random = self._group_plan, self.cluster, self._random
+        for number in range(plan.member_count):
+            name = f"consumer{number}"
+            cluster.network.add_host(name)
+            life = MemberLife(
+                name,
+                plan.lives,
+                self._new_client,
+                cluster.spawn,
+                self.ownership,
+                Random(random.random()),
+                is_static=number < plan.static_count,
+            )
+            self._lives.append(life)
+            self._life_tasks.append(cluster.spawn(name, life.run()))
+        if plan.changing_count:
+            topics = [f"{CHANGING}{number}" for number in range(plan.changing_count)]
+            admin = Admin(cluster.client("topic-admin"))
+            self._topic_changes = TopicChanges(admin, topics, list(cluster.brokers), Random(random.random()))
+            self._changing = cluster.spawn("topic-admin", self._topic_changes.run())
+        if plan.are_coordinators_moved:
+            moves = Moves(cluster, Random(random.random()))
+            self._moving = cluster.spawn(moves.name, moves.run())
+        cluster.loop.call_at_turn(_MOST_TURNS, self._take_too_long)
+
+    def _new_client(self, name: str) -> ClusterClient:
+        self._client_hosts.append(name)
+        return self.cluster.client(name)
+
+    def _take_too_long(self) -> None:
+        raise self.cluster.violation or ViolationError(f"not over after {_MOST_TURNS} turns: {self._ailment()}")
+
+    def _stop_producers(self) -> None:
+        """The members behave from now on, and nothing else changes."""
+        for life in self._lives:
+            life.calm_down()
+        if self._topic_changes is not None:
+            self._topic_changes.stop()
+        if self._moving is not None:
+            self._moving.cancel()
+
+    def _commits(self) -> int:
+        return sum(life.commits for life in self._lives)
+
+    # -- the state of the group
+
+    def _group_log(self) -> GroupLog:
+        """What the log of one replica says."""
+        log = self._some_logs().get(offsets_place(_GROUP))
+        if log is None:
+            return GroupLog()
+        key = log, log.view.log_end_offset, log.view.log_start_offset, len(self.ownership.in_doubt)
+        if self._known_log is None or self._known_log[0] != key:
+            self._known_log = key, read_group_log(batches_in(log), _GROUP, self.ownership.in_doubt)
+        return self._known_log[1]
+
+    def _partitions_of(self, topic: str) -> set[OwnedPartition]:
+        data = self.cluster.zookeeper.tree.get(znodes.topic_path(topic))[0]
+        info = TopicInfo.decode(topic, data)
+        assert info.topic_id is not None
+        return {OwnedPartition(info.topic_id, number) for number in info.partitions}
+
+    def _ailment_of_clients(self) -> str | None:
+        if self._changing is not None and not self._changing.done():
+            return "topics are being changed"
+        if any(life.member is None for life in self._lives):
+            return "a member is away"
+        log = self._group_log()
+        members = {life.member.member_id: life.member for life in self._lives if life.member is not None}
+        if log.members.keys() != members.keys():
+            return f"the group has {list(log.members)}, the clients are {list(members)}"
+        if log.epoch != log.target_epoch or any(each.epoch != log.epoch for each in log.members.values()):
+            return f"epoch {log.epoch}, target {log.target_epoch}, members {log.members}"
+        for member_id, member in members.items():
+            picture = log.members[member_id]
+            if picture.state or picture.assigned != member.owned.keys() or not member.is_settled:
+                return f"member {member_id} is {picture}, and has {member.owned}"
+        has_partitions = any(each.assigned for each in log.members.values())
+        return self._unassigned(log) or (super()._ailment_of_clients() if has_partitions else None)
+
+    def _unassigned(self, log: GroupLog) -> str | None:
+        wanted = set()
+        topics = [each for each in self.cluster.assignments() if not each.startswith("__")]
+        for life in self._lives:
+            for topic in life.subscribed(topics):
+                wanted |= self._partitions_of(topic)
+        assigned = {each for member in log.members.values() for each in member.assigned}
+        return None if wanted == assigned else f"assigned are {assigned}, wanted {wanted}"
+
+    # -- the end
+
+    async def _end_clients(self) -> None:
+        await self._expect_quiet()
+        for life, task in zip(self._lives, self._life_tasks, strict=True):
+            task.cancel()
+            if life.is_static and not self.counts[_RETURNED]:
+                await self._expect_static_return(life)
+        for life in self._lives:
+            await life.leave(for_good=True)
+        if not await self.cluster.until(lambda: not self._group_log().instances, _LEFT_S):
+            self._fail(f"members that left are in the group: {self._group_log().instances}")
+
+    async def _expect_quiet(self) -> None:
+        """A stable group writes nothing."""
+        members = [life.member for life in self._lives if life.member is not None]
+        for member in members:
+            member.is_resting = True
+        await asyncio.sleep(1.0)
+        before = self._group_log().writes
+        await asyncio.sleep(_QUIET_S)
+        after = self._group_log().writes
+        if after > before and not self._group_plan.is_log_cleaned:
+            self._fail(f"a stable group has written {after - before} records")
+
+    async def _expect_static_return(self, life: MemberLife) -> None:
+        """A static member that returns in time moves no partition of others."""
+        owned = {each: _owned(each) for each in self._lives}
+        left_s = self.cluster.loop.time()
+        await life.leave(for_good=False)
+        await asyncio.sleep(_ABSENCE_S)
+        life.begin()
+        if not await self.cluster.until(lambda: life.member is not None and life.member.is_settled, _SETTLED_S):
+            self._fail(f"a static member did not come back: {self._group_log()}")
+        if self.cluster.loop.time() - left_s > SESSION_TIMEOUT_MS / 1000:
+            return
+        await asyncio.sleep(1.0)
+        self.counts[_RETURNED] += 1
+        for each, before in owned.items():
+            if _owned(each) != before:
+                self._fail(f"the return of a static member changed {before} to {_owned(each)}")
+
+    def _check_all(self) -> None:
+        super()._check_all()
+        violations = list(self._violations())
+        if violations:
+            raise ViolationError("\n".join(violations))
+
+    def _violations(self) -> Iterator[str]:
+        log = self._group_log()
+        self.counts["consumer group: epochs"] += log.epoch
+        self.counts["consumer group: accepted commits"] += len(self.ownership.accepted)
+        for broker in self.cluster.running():
+            yield from memory_differs(broker, _GROUP, log)
+        for suspicion in self.cluster.history.suspicions:
+            yield f"{suspicion.place}: {suspicion.what}"
+        if self._group_plan.is_log_cleaned:
+            return
+        yield from log.violations
+        for grant in self.ownership.grants:
+            if grant.assigned is not None and grant not in log.grants:
+                yield f"the coordinator told {grant}, which is not in the log"
+        for commit in self.ownership.accepted:
+            if commit.text not in log.commits:
+                yield f"commit {commit.text} was accepted, and is not in the log"
+
+
+def _owned(life: MemberLife) -> set[OwnedPartition]:
+    return set() if life.member is None else set(life.member.owned)
