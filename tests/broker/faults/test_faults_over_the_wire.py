@@ -12,6 +12,7 @@ from pybroker import Broker
 from pybroker.broker.faults.effects import Break, Way
 from pybroker.broker.library.broker import BlockingBroker
 from pybroker.broker.network.admission.read_pause import ReadPause
+from pybroker.broker.requests.served_versions import OWN_VERSIONS
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.errors import ErrorCode
 from support.clients.wire_client import WireClient
@@ -47,7 +48,7 @@ def a_request(key: ApiKey) -> tuple[Any, int]:
     """A request with at least one item, and its version."""
     rows = RIGHTS[key]
     if isinstance(rows, str):
-        return plain_request(key, **FIELDS_OF_OPEN.get(key, {})), API_SPECS[key].max_version
+        return plain_request(key, **FIELDS_OF_OPEN.get(key, {})), OWN_VERSIONS.accepted[key].last
     row = next((row for row in rows if row.version >= FIRST_VERSION.get(key, 0)), None)
     assert row is not None, key
     return plain_request(key, **row.fields), row.version

@@ -83,7 +83,7 @@ async def gated(recorder: Recorder) -> AsyncIterator[tuple[Peer, list[ScriptedGa
 
 def frame_of(key: ApiKey) -> bytes:
     spec = API_SPECS[key]
-    return request_frame(spec.request_type()(), OWN_VERSIONS.accepted[spec.key].last, 7, "c")
+    return request_frame(spec.request_type()(), OWN_VERSIONS.accepted[key].last, 7, "c")
 
 
 def produce_frame() -> bytes:

@@ -9,6 +9,7 @@ from pybroker.broker.apis.between_brokers.table import between_brokers_apis
 from pybroker.broker.network.request import ConnectionInfo
 from pybroker.broker.requests.between_brokers import BetweenBrokers
 from pybroker.broker.requests.context import RequestContext
+from pybroker.broker.requests.served_versions import OWN_VERSIONS
 from pybroker.broker.security.principal import ANONYMOUS
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.errors import ClusterAuthorizationError, ErrorCode
@@ -93,8 +94,7 @@ def test_each_api_answers_a_denial_as_the_table_says(authorized: AuthorizedBroke
 @pytest.mark.parametrize("key", [key for key, rows in RIGHTS.items() if rows == OPEN])
 def test_an_open_api_asks_nothing(authorized: AuthorizedBroker, key: ApiKey) -> None:
     authorizer = RecordingAuthorizer(denied=None)
-    spec = API_SPECS[key]
-    authorized.ask(key, Row(spec.max_version, {}, (), None), authorizer)
+    authorized.ask(key, Row(OWN_VERSIONS.accepted[key].last, {}, (), None), authorizer)
     assert authorizer.asked == []
 
 
