@@ -84,7 +84,7 @@ def _member(member: describe.DescribedMember) -> Member:
         client_id=metadata.client_id,
         client_host=metadata.client_host,
         subscribed_topic_names=list(metadata.names),
-        subscribed_topic_regex=metadata.pattern or None,
+        subscribed_topic_regex=metadata.pattern or "",
         assignment=_assignment(member.assigned),
         target_assignment=_assignment(member.target),
         member_type=_CONSUMER_MEMBER,

@@ -23,6 +23,7 @@ See = Callable[[Json], Json]
 """Returns the part of a response that is compared, without values that depend on other scenarios or on chance."""
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_MEMBER_ID = re.compile(rf"[\w-]{{22}}|{_UUID.pattern}")  # as brokers make them for the consumer protocol
 _NULL_TOPIC_ID = "A" * 22
 _CLOCK_WINDOW_MS = 600_000
 _MESSAGES = {"errorMessage", "batchIndexErrorMessage"}
@@ -33,6 +34,8 @@ _UNORDERED = {
     "ElectLeadersResponse": {"replicaElectionResults", "partitionResult"},
     "ListGroupsResponse": {"groups"},
     "DescribeGroupsResponse": {"members"},
+    "ConsumerGroupHeartbeatResponse": {"topicPartitions", "partitions"},
+    "ConsumerGroupDescribeResponse": {"groups", "members", "topicPartitions", "partitions"},
     "JoinGroupResponse": {"members"},
     "CreateTopicsResponse": {"topics", "configs"},
     "DeleteTopicsResponse": {"responses"},
@@ -147,6 +150,9 @@ class PlainForm:
             return RULES[field](self, value)
         if field in _MESSAGES:
             return "some text" if value else value
+        return self._without_uuids(value)
+
+    def _without_uuids(self, value: Json) -> Json:
         if isinstance(value, str):
             return _UUID.sub(lambda match: self._name("uuid", match[0]), value)
         return value
@@ -172,6 +178,10 @@ class PlainForm:
     def _topic_id(self, value: str) -> Json:
         return value if value == _NULL_TOPIC_ID else self._name("topic", value)
 
+    def _member_id(self, value: str | None) -> Json:
+        is_by_broker = value is not None and _MEMBER_ID.fullmatch(value)
+        return self._name("member", value) if is_by_broker else self._without_uuids(value)
+
     def _session_id(self, value: int) -> Json:
         return self._name("session", value) if value > 0 else value
 
@@ -188,6 +198,7 @@ RULES: dict[str, Callable[[PlainForm, Any], Json]] = {
     "host": PlainForm._host_name,
     "port": PlainForm._port_number,
     "topicId": PlainForm._topic_id,
+    "memberId": PlainForm._member_id,
     "sessionId": PlainForm._session_id,
     "producerId": PlainForm._producer_id,
     "clusterId": PlainForm._cluster_id,

@@ -1,7 +1,7 @@
 """Brokers of Kafka versions beside 3.9.1: the oldest that our clients serve, and a newer one without ZooKeeper."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -39,25 +39,27 @@ def libs_of(version: str) -> Path:
 class KRaftProcess(JavaProcess):
     """A broker that is its own controller, without ZooKeeper."""
 
-    def __init__(self, directory: Path, libs: Path) -> None:
+    def __init__(self, directory: Path, libs: Path, settings: Mapping[str, str] | None = None) -> None:
         super().__init__(directory, "Kafka Server started (kafka.server.KafkaRaftServer)", libs=libs)
         self._jars = libs
         port, controller = free_port(), free_port()
         self.bootstrap_servers = f"127.0.0.1:{port}"
         self._file = directory / "server.properties"
-        settings = {
+        self.log_directory = directory / "data"
+        all_settings = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
             "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "controller.listener.names": "CONTROLLER",
-            "log.dirs": str(directory / "data"),
+            "log.dirs": str(self.log_directory),
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             **_ANYBODY,
             **_ONE_REPLICA,
+            **(settings or {}),
         }
-        self._file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        self._file.write_text("".join(f"{name}={value}\n" for name, value in all_settings.items()))
 
     def start(self) -> "KRaftProcess":
         format_storage = java_command(
