@@ -139,6 +139,7 @@ def _encode_member(record: MemberMetadata) -> ConsumerGroupMemberMetadataValue:
         subscribed_topic_regex=record.pattern,
         rebalance_timeout_ms=record.rebalance_timeout_ms,
         server_assignor=record.server_assignor,
+        classic_member_metadata=None,  # it must be written: for Kafka, a member without it is a classic one
     )
 
 
