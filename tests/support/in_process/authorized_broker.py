@@ -77,11 +77,7 @@ def row_of(key: ApiKey, version: int) -> Row:
     return next(row for row in rows if row.version == version)
 
 
-SETTINGS = {
-    "group.coordinator.rebalance.protocols": "classic,consumer",
-    "offsets.topic.num.partitions": "1",
-    "transaction.state.log.num.partitions": "1",
-}
+SETTINGS = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
 
 
 @contextmanager

@@ -124,6 +124,8 @@ RIGHTS: dict[ApiKey, str | list[Row]] = {
     ApiKey.RENEW_DELEGATION_TOKEN: OPEN,
     ApiKey.EXPIRE_DELEGATION_TOKEN: OPEN,
     ApiKey.DESCRIBE_DELEGATION_TOKEN: OPEN,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: OPEN,  # UNSUPPORTED_VERSION comes first
+    ApiKey.CONSUMER_GROUP_DESCRIBE: OPEN,
     # records
     ApiKey.PRODUCE: [
         Row(7, produced(batch_of(b"value")), (topic(WRITE),), TOPIC_DENIED),
@@ -185,16 +187,6 @@ RIGHTS: dict[ApiKey, str | list[Row]] = {
             "operations",
         ),
     ],
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: [
-        Row(
-            1,
-            {"group_id": "g", "member_id": "m", "member_epoch": 5, "subscribed_topic_names": ["records"]},
-            (group(READ), topic(DESCRIBE)),
-            GROUP_DENIED,
-            (group(READ),),
-        )
-    ],
-    ApiKey.CONSUMER_GROUP_DESCRIBE: [on_group(1, DESCRIBE, group_ids=["g"])],
     ApiKey.LIST_GROUPS: [
         Row(
             4,
