@@ -285,8 +285,8 @@ def commit_and_fetch_offsets(talk: Conversation) -> None:
         for member, generation in (("m", epoch), ("m", epoch + 1), ("m", epoch - 1), ("m", -1), ("", -1), ("x", epoch)):
             request = commit(group, topic, generation=generation, member=member)
             talk.ask(request, version, note=f"{member or 'nobody'} in epoch {generation}")
-    for member, generation in (("m", epoch), ("m", epoch + 1), (None, -1), ("", -1), ("x", epoch), ("m", -1)):
-        talk.ask(offsets_as(group, member, generation, topic), 9, note=f"{member} in epoch {generation}")
+    for reader, epoch_of_reader in (("m", epoch), ("m", epoch + 1), (None, -1), ("", -1), ("x", epoch), ("m", -1)):
+        talk.ask(offsets_as(group, reader, epoch_of_reader, topic), 9, note=f"{reader} in epoch {epoch_of_reader}")
     talk.ask(offsets_as(group, None, -1, topic), 8)
     talk.ask(beat(group, "m", -1), 1)
     talk.ask(commit(group, topic), 9, note="the group is empty")
