@@ -52,7 +52,7 @@ class _Accepted(NamedTuple):
 
 
 class OwnershipHistory:
-    """What the clients of one group know. ``report`` is called with each violation.
+    """The knowledge of the clients of one group. ``report`` is called with each violation.
 
     ``grants``: every answer. ``accepted``: the accepted commits. ``in_doubt``: commits without a result, which may
     take effect later, by their texts.

@@ -44,7 +44,7 @@ class FencedInstanceError(Exception):
 
 @dataclass(frozen=True)
 class Membership:
-    """What a member asks for. ``version``: of its heartbeats. ``revocation_s``: how long it takes to give partitions
+    """The wishes of a member. ``version``: of its heartbeats. ``revocation_s``: how long it takes to give partitions
     back; infinite if it never does until it is fenced. ``pattern``: in place of names.
     """
 
@@ -78,7 +78,7 @@ class ConsumerMember:
         self.offsets = MemberOffsets(client, self._link, membership.group, history)
         self._names: dict[UUID, str] = {}
         self._target: frozenset[OwnedPartition] | None = None
-        """What the coordinator assigned; None when the member has it."""
+        """The assignment of the last response that had one; None when the member has it."""
         self._revoked_s: float | None = None
         self._told: frozenset[OwnedPartition] | None = None
         """The partitions of the last heartbeat that said which; None: the next one has all fields."""

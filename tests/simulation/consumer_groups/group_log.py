@@ -165,7 +165,7 @@ class _Reader:
             self._wrong(f"member {member_id} gets a new epoch although it has to give back partitions: {member}")
 
     def _check(self, epoch: int, target_epoch: int) -> None:
-        """What holds after each batch."""
+        """Checks the rules that hold after each batch."""
         log = self.log
         if log.epoch == 0:
             return

@@ -184,7 +184,7 @@ class GroupRun(SimulationRun):
     # -- the state of the group
 
     def _group_log(self) -> GroupLog:
-        """What the log of one replica says."""
+        """Returns the log of one replica, as records of the group."""
         log = self._some_logs().get(offsets_place(_GROUP))
         if log is None:
             return GroupLog()

@@ -25,7 +25,7 @@ _LEAVE_ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class LifePlan:
-    """What all members of a group have in common. ``lives_s``: the shortest and longest time between two events."""
+    """The plan that all members of a group share. ``lives_s``: the shortest and longest time between two events."""
 
     group: str
     subscriptions: Sequence[tuple[str, ...]]
@@ -128,7 +128,7 @@ class MemberLife:
         return replace(membership, names=names, pattern=pattern if self._plan.patterns else None)
 
     def subscribed(self, topics: Sequence[str]) -> list[str]:
-        """Those of the topics to which the member subscribes."""
+        """Returns the topics to which the member subscribes."""
         assert self.member is not None
         membership = self.member.membership
         pattern = membership.pattern
