@@ -76,6 +76,7 @@ def test_responses_that_are_never_read_are_bounded_over_all_connections(open_are
         field.good.is_served(1)
     # A fifth of a megabyte of each response is in the system's buffers, and a third of a megabyte counts.
     field.until(lambda: field.sockets_of_attackers <= 64)
+    field.until(lambda: len(field.complaints()) == 1)
     assert "pybroker.unsent.max.bytes" in field.complaints()[0]
     # The requests of half a megabyte each are queued; queued.max.request.bytes bounds them.
     field.recovers(lines=1, mib=AT_REST_MIB + 16 + 16 + 32)
