@@ -31,7 +31,7 @@ def test_requests_that_only_brokers_send_are_not_served_to_clients(field: Arena,
         for _ in range(20):
             field.is_hung_up(field.throw(frame_of(request, version)))
     field.recovers(lines=1, mib=AT_REST_MIB)
-    field.until(lambda: len(field.complaints()) == 1)
+    field.until(lambda: len(field.complaints()) >= 1)
     assert "is not served" in field.complaints()[0]
 
 

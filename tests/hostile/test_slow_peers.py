@@ -76,7 +76,7 @@ def test_responses_that_are_never_read_are_bounded_over_all_connections(open_are
         field.good.is_served(1)
     # A fifth of a megabyte of each response is in the system's buffers, and a third of a megabyte counts.
     field.until(lambda: field.sockets_of_attackers <= 64)
-    field.until(lambda: len(field.complaints()) == 1)
+    field.until(lambda: len(field.complaints()) >= 1)
     assert "pybroker.unsent.max.bytes" in field.complaints()[0]
     # The requests of half a megabyte each are queued; queued.max.request.bytes bounds them.
     field.recovers(lines=1, mib=AT_REST_MIB + 16 + 16 + 32)
@@ -105,7 +105,7 @@ def test_requests_behind_unfinished_responses_are_bounded_over_all_connections(
     for _ in range(400):
         field.connect(receive_buffer_bytes=4096).sendall(first + TINY_FRAMES)
     field.good.is_served(5)
-    field.until(lambda: len(field.complaints()) == 1)
+    field.until(lambda: len(field.complaints()) >= 1)
     assert "pybroker.unsent.max.bytes" in field.complaints()[0]
     field.recovers(lines=1, mib=AT_REST_MIB + 16 + 8, files=8)
 
@@ -120,7 +120,7 @@ def test_partial_requests_behind_long_polls_are_bounded_over_all_connections(ope
     for _ in range(200):  # each takes 128 KiB for the size that it announces
         field.connect().sendall(long_poll() * 8 + half_frame())
     field.good.is_served(5)
-    field.until(lambda: len(field.complaints()) == 1)
+    field.until(lambda: len(field.complaints()) >= 1)
     assert "pybroker.unsent.max.bytes" in field.complaints()[0]
     field.recovers(lines=1, mib=AT_REST_MIB + 16 + 8, files=8)
 

@@ -21,6 +21,8 @@ __all__ = ["Arena", "arena", "frame_of", "framed", "header_of"]
 
 _INDEX_FILES = 2
 """Index files of the good client's log, which exist once the log is large enough."""
+_COUNTS_THE_LEFT_OUT = re.compile(r"\(\d+ more ")
+"""A line that comes again tells how many were left out. On a slow machine an attack lasts longer than such a pause."""
 ROUNDS = 100_000
 """Maximum rounds of three requests of the good client to wait for a condition."""
 
@@ -147,7 +149,8 @@ class Arena:
         self.until(lambda: descriptor_count(self.broker.pid) <= own + files)
         self.good.is_served()
         assert "Traceback" not in self.broker.output, self.broker.output
-        assert len(self.complaints()) <= lines, "\n".join(self.complaints())
+        new = [line for line in self.complaints() if not _COUNTS_THE_LEFT_OUT.search(line)]
+        assert len(new) <= lines, "\n".join(self.complaints())
         peak = self.peak_mib
         assert peak <= mib, f"{peak:.0f} MiB, and {mib:.0f} are allowed"
 
