@@ -25,7 +25,7 @@ class GroupVersion:
 
     @classmethod
     def of(cls, config: Config, features: FeatureLevels) -> "GroupVersion":
-        """That of a broker with these settings."""
+        """The level for a broker with these settings."""
         is_asked_for = asks_for_consumer_protocol(config)
         return cls(features, is_asked_for=is_asked_for, is_in_cluster=not config.uses_embedded_store)
 

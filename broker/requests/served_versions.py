@@ -15,6 +15,7 @@ from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec.schema import VersionRange
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from .group_version import CONSUMER_GROUP_APIS
 
 if TYPE_CHECKING:
     from ...protocol.releases.release import Release
@@ -50,14 +51,11 @@ class ServedVersions:
         )
 
 
-_OF_CONSUMER_GROUPS = (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE)
-
-
 def _own_versions(*, has_consumer_groups: bool) -> ServedVersions:
     listed = {key: spec.advertised or spec.versions for key, spec in API_SPECS.items()}
     accepted = {key: spec.versions for key, spec in API_SPECS.items()}
     if not has_consumer_groups:
-        accepted |= {key: listed[key] for key in _OF_CONSUMER_GROUPS}
+        accepted |= {key: listed[key] for key in CONSUMER_GROUP_APIS}
     return ServedVersions(accepted, listed)
 
 
