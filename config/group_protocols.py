@@ -2,7 +2,7 @@
 
 from .config import Config
 
-__all__ = ["asks_for_consumer_protocol", "assignor_name"]
+__all__ = ["asks_for_consumer_protocol", "asks_for_share_groups", "assignor_name"]
 
 _PACKAGE = "org.apache.kafka.coordinator.group.assignor."
 _ASSIGNORS = {"uniform": "uniform", "range": "range"}
@@ -12,6 +12,11 @@ _ASSIGNORS |= {f"{_PACKAGE}UniformAssignor": "uniform", f"{_PACKAGE}RangeAssigno
 def asks_for_consumer_protocol(config: Config) -> bool:
     """Whether the consumer protocol is served. In a cluster it is when ``group.version`` is 1, too."""
     return "consumer" in config.list("group.coordinator.rebalance.protocols")
+
+
+def asks_for_share_groups(config: Config) -> bool:
+    """Whether share groups are served (KIP-932)."""
+    return "share" in config.list("group.coordinator.rebalance.protocols")
 
 
 def assignor_name(text: str) -> str | None:
