@@ -1,6 +1,6 @@
 """ShareAcknowledge (API 79): accept, release or reject records that were acquired (KIP-932).
 
-Unstable in 3.9, so it is not advertised.
+Version 0 was unstable and is gone in Kafka 4.1; it is never served. Version 2 renews locks (KIP-1222).
 """
 
 from uuid import UUID
@@ -27,11 +27,12 @@ class AcknowledgeTopic(wire.Struct):
     partitions: list[AcknowledgePartition] = wire.array(AcknowledgePartition, "0+", default_factory=list)
 
 
-@wire.message(api_key=79, versions="0", flexible="0+")
+@wire.message(api_key=79, versions="0-2", flexible="0+")
 class ShareAcknowledgeRequest(wire.Message):
     group_id: str | None = wire.string("0+", nullable="0+", default=None)
     member_id: str | None = wire.string("0+", nullable="0+", default="")
     share_session_epoch: int = wire.int32("0+", default=0)
+    is_renew_ack: bool = wire.boolean("2+", default=False)
     topics: list[AcknowledgeTopic] = wire.array(AcknowledgeTopic, "0+", default_factory=list)
 
 
@@ -63,11 +64,12 @@ class NodeEndpoint(wire.Struct):
     rack: str | None = wire.string("0+", nullable="0+", default=None)
 
 
-@wire.message(api_key=79, versions="0", flexible="0+")
+@wire.message(api_key=79, versions="0-2", flexible="0+")
 class ShareAcknowledgeResponse(wire.Message):
     throttle_time_ms: int = wire.int32("0+", default=0, ignorable=True)
     error_code: int = wire.int16("0+", default=0, ignorable=True)
     error_message: str | None = wire.string("0+", nullable="0+", default=None)
+    acquisition_lock_timeout_ms: int = wire.int32("2+", default=0, ignorable=True)
     responses: list[ShareAcknowledgeTopicResponse] = wire.array(
         ShareAcknowledgeTopicResponse, "0+", default_factory=list
     )

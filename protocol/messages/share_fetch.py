@@ -1,6 +1,7 @@
 """ShareFetch (API 78): acquire records for a member of a share group, and acknowledge earlier ones (KIP-932).
 
-Unstable in 3.9, so it is not advertised.
+Version 0 was unstable and is gone in Kafka 4.1; it is never served. Version 1 has the numbers of records in place of
+the bytes of each partition. Version 2 has acquire modes and renewed locks (KIP-1206, KIP-1222).
 """
 
 from uuid import UUID
@@ -18,7 +19,7 @@ class AcknowledgementBatch(wire.Struct):
 @wire.struct
 class FetchPartition(wire.Struct):
     partition_index: int = wire.int32("0+", default=0)
-    partition_max_bytes: int = wire.int32("0+", default=0)
+    partition_max_bytes: int = wire.int32("0", default=0)
     acknowledgement_batches: list[AcknowledgementBatch] = wire.array(AcknowledgementBatch, "0+", default_factory=list)
 
 
@@ -34,7 +35,7 @@ class ForgottenTopic(wire.Struct):
     partitions: list[int] = wire.array(wire.INT32, "0+", default_factory=list)
 
 
-@wire.message(api_key=78, versions="0", flexible="0+")
+@wire.message(api_key=78, versions="0-2", flexible="0+")
 class ShareFetchRequest(wire.Message):
     group_id: str | None = wire.string("0+", nullable="0+", default=None)
     member_id: str | None = wire.string("0+", nullable="0+", default="")
@@ -42,6 +43,10 @@ class ShareFetchRequest(wire.Message):
     max_wait_ms: int = wire.int32("0+", default=0)
     min_bytes: int = wire.int32("0+", default=0)
     max_bytes: int = wire.int32("0+", default=0x7FFFFFFF, ignorable=True)
+    max_records: int = wire.int32("1+", default=0)
+    batch_size: int = wire.int32("1+", default=0)
+    share_acquire_mode: int = wire.int8("2+", default=0, ignorable=True)
+    is_renew_ack: bool = wire.boolean("2+", default=False)
     topics: list[FetchTopic] = wire.array(FetchTopic, "0+", default_factory=list)
     forgotten_topics_data: list[ForgottenTopic] = wire.array(ForgottenTopic, "0+", default_factory=list)
 
@@ -67,7 +72,7 @@ class PartitionData(wire.Struct):
     acknowledge_error_code: int = wire.int16("0+", default=0)
     acknowledge_error_message: str | None = wire.string("0+", nullable="0+", default=None)
     current_leader: LeaderIdAndEpoch = wire.struct_field(LeaderIdAndEpoch, "0+", default_factory=LeaderIdAndEpoch)
-    records: wire.Records | None = wire.records("0+", nullable="0+", default=None)
+    records: wire.Records | None = wire.records("0+", nullable="0", default=None)
     acquired_records: list[AcquiredRecords] = wire.array(AcquiredRecords, "0+", default_factory=list)
 
 
@@ -85,10 +90,11 @@ class NodeEndpoint(wire.Struct):
     rack: str | None = wire.string("0+", nullable="0+", default=None)
 
 
-@wire.message(api_key=78, versions="0", flexible="0+")
+@wire.message(api_key=78, versions="0-2", flexible="0+")
 class ShareFetchResponse(wire.Message):
     throttle_time_ms: int = wire.int32("0+", default=0, ignorable=True)
     error_code: int = wire.int16("0+", default=0, ignorable=True)
     error_message: str | None = wire.string("0+", nullable="0+", default=None)
+    acquisition_lock_timeout_ms: int = wire.int32("1+", default=0)
     responses: list[ShareFetchableTopicResponse] = wire.array(ShareFetchableTopicResponse, "0+", default_factory=list)
     node_endpoints: list[NodeEndpoint] = wire.array(NodeEndpoint, "0+", default_factory=list)

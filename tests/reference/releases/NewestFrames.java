@@ -10,6 +10,7 @@ import java.util.HexFormat;
 import java.util.List;
 import org.apache.kafka.common.message.FetchResponseData;
 import org.apache.kafka.common.message.ProduceRequestData;
+import org.apache.kafka.common.message.ShareFetchResponseData;
 import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.MessageUtil;
 import org.apache.kafka.common.record.MemoryRecords;
@@ -41,7 +42,7 @@ public class NewestFrames {
     private static List<JsonNode> taken(JsonNode node, List<JsonNode> records) {
         if (node instanceof ObjectNode object && object.has("records")) {
             records.add(object.get("records"));
-            object.putNull("records");
+            object.put("records", "");
         }
         node.forEach(each -> taken(each, records));
         return records;
@@ -53,6 +54,9 @@ public class NewestFrames {
             produce.topicData().forEach(topic -> topic.partitionData()
                 .forEach(partition -> partition.setRecords(parsed(records.get(next[0]++)))));
         } else if (message instanceof FetchResponseData fetch) {
+            fetch.responses().forEach(topic -> topic.partitions()
+                .forEach(partition -> partition.setRecords(parsed(records.get(next[0]++)))));
+        } else if (message instanceof ShareFetchResponseData fetch) {
             fetch.responses().forEach(topic -> topic.partitions()
                 .forEach(partition -> partition.setRecords(parsed(records.get(next[0]++)))));
         }

@@ -98,6 +98,25 @@ def without_results(value: Value, kind: str) -> None:
     value.pop("results", None)
 
 
+def fetched_by_share_group(value: Value, kind: str) -> None:
+    if kind == "response":
+        value["acquisitionLockTimeoutMs"] = 30_000
+        for topic in value["responses"]:
+            for partition in topic["partitions"]:
+                partition["records"] = partition["records"] or ""
+        return
+    value.update(maxRecords=500, batchSize=100)
+    for topic in value["topics"]:
+        for partition in topic["partitions"]:
+            del partition["partitionMaxBytes"]
+
+
+def fetched_in_a_mode(value: Value, kind: str) -> None:
+    fetched_by_share_group(value, kind)
+    if kind == "request":
+        value.update(shareAcquireMode=1, isRenewAck=True)
+
+
 NO_FACTOR_CHANGE = ("allowReplicationFactorChange", False, None)
 CHANGES: dict[str, Changes] = {
     "Produce": {13: produced},
@@ -113,6 +132,11 @@ CHANGES: dict[str, Changes] = {
     "UpdateFeatures": {2: without_results},
     "ConsumerGroupHeartbeat": {1: with_field("subscribedTopicRegex", "λ.*|b", kind_of_frame="request")},
     "ConsumerGroupDescribe": {1: with_member_types},
+    "ShareFetch": {1: fetched_by_share_group, 2: fetched_in_a_mode},
+    "ShareAcknowledge": {
+        1: unchanged,
+        2: both(with_field("isRenewAck", True, None, "request"), with_field("acquisitionLockTimeoutMs", 30_000)),
+    },
     "DescribeCluster": {
         2: both(with_field("isFenced", True, "brokers"), with_field("includeFencedBrokers", True, None, "request"))
     },
