@@ -9,6 +9,9 @@ import sys
 import tempfile
 import time
 import tomllib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -57,16 +60,43 @@ def lint() -> bool:
     return module("ruff", "check", "--quiet", ".") == 0 and module("ruff", "format", "--quiet", "--check", ".") == 0
 
 
-def types() -> bool:
+@dataclass(frozen=True)
+class Outcome:
+    """How a step ended. `output`: what is printed at the end of the run."""
+
+    name: str
+    passed: bool
+    seconds: float
+    output: str = ""
+
+
+def outcome(name: str, step: Callable[[], bool]) -> Outcome:
+    started = time.monotonic()
+    passed = step()
+    return Outcome(name, passed, time.monotonic() - started)
+
+
+def types() -> Outcome:
     """Checks types. mypy sees the package through a link, because the checkout's folder may have any name."""
+    started = time.monotonic()
     TYPECHECK.mkdir(exist_ok=True)
     link = TYPECHECK / "pybroker"
     if not link.is_symlink():
         link.symlink_to("..")
     exclude = r"/(tests|scripts|build|\.typecheck|\.venv|\.cache)/"
-    package = module("mypy", "-p", "pybroker", "--exclude", exclude, MYPYPATH=".typecheck")
-    tests = module("mypy", "--explicit-package-bases", "tests", "scripts", MYPYPATH=".typecheck:tests:scripts")
-    return package == 0 and tests == 0
+    passed, output = mypy(".typecheck", "-p", "pybroker", "--exclude", exclude)
+    if passed:  # else it would find the same again in what the tests import
+        passed, output = mypy(".typecheck:tests:scripts", "--explicit-package-bases", "tests", "scripts")
+    return Outcome("types", passed, time.monotonic() - started, output)
+
+
+def mypy(path: str, *arguments: str) -> tuple[bool, str]:
+    """Runs mypy with MYPYPATH `path`; returns whether it found nothing, and what it printed."""
+    command = [sys.executable, "-m", "mypy", *arguments]
+    environment = {**kept_bytecode(), "MYPYPATH": path}
+    pipe, both = subprocess.PIPE, subprocess.STDOUT
+    run = subprocess.run(command, cwd=ROOT, env=environment, stdout=pipe, stderr=both, text=True, check=False)
+    return run.returncode == 0, run.stdout
 
 
 def prepare_java() -> None:
@@ -162,7 +192,7 @@ def run_compiled(options: argparse.Namespace, further: list[str]) -> bool:
 
     with tempfile.TemporaryDirectory(prefix="pybroker-compiled-") as directory:
         os.environ["PYTHONPATH"] = str(build_compiled(Path(directory)))
-        return pytest(options, further) == 0
+        return run_once(options, further)
 
 
 def pytest_arguments(options: argparse.Namespace, further: list[str]) -> list[str]:
@@ -196,41 +226,56 @@ def pytest(options: argparse.Namespace, further: list[str]) -> int:
     return module("pytest", *pytest_arguments(options, further))
 
 
-def run_tests(options: argparse.Namespace, further: list[str], only_some: bool) -> bool:
-    if options.compiled:
-        return run_compiled(options, further)
-    if only_some or options.fast:
-        return pytest(options, further) == 0
-    return run_suite(options, further)
+def run_once(options: argparse.Namespace, further: list[str]) -> bool:
+    return pytest(options, further) == 0
+
+
+def prepare() -> None:
+    """Fetches and installs what the tests that run other programs need."""
+    prepare_java()
+    fetch_kafka()
+    archive_classes()
+    fetch_clients()
+    install_spark()
+    fetch_connector()
+
+
+def run_whole(options: argparse.Namespace, further: list[str]) -> list[Outcome]:
+    """Runs all steps. mypy, which uses one processor, runs beside the preparations and the first tests, because most of
+    the time these wait. What it prints comes at the end.
+    """
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        typed = beside.submit(types)
+        compiling = compile_tests(options, further)
+        outcomes = [outcome("lint", lint)]
+        if not options.fast:
+            prepare()
+        compiling.wait()
+        run = run_once if options.fast else run_suite
+        outcomes.append(outcome("tests", lambda: run(options, further)))
+        return [*outcomes, typed.result()]
+
+
+def run_some(options: argparse.Namespace, further: list[str]) -> list[Outcome]:
+    if not options.fast:
+        prepare()
+    run = run_compiled if options.compiled else run_once
+    return [outcome("tests", lambda: run(options, further))]
+
+
+def report(outcomes: list[Outcome]) -> int:
+    """Prints the output that was kept and a summary; returns the exit code."""
+    print(*(each.output for each in outcomes if each.output), sep="", end="")
+    failed = [each.name for each in outcomes if not each.passed]
+    timings = ", ".join(f"{each.name} {each.seconds:.0f} s" for each in outcomes)
+    print(timings + (f"; failed: {', '.join(failed)}" if failed else "; all passed"), flush=True)
+    return 1 if failed else 0
 
 
 def main(arguments: list[str]) -> int:
     options, further = parse(arguments)
     only_some = any(Path(argument.partition("::")[0]).exists() for argument in further)
-    steps = [] if only_some or options.compiled else [("lint", lint), ("types", types)]
-    compiling = None if only_some or options.compiled else compile_tests(options, further)
-    failed = []
-    timings = []
-    for name, step in steps:
-        started = time.monotonic()
-        if not step():
-            failed.append(name)
-        timings.append(f"{name} {time.monotonic() - started:.0f} s")
-    if not options.fast:
-        prepare_java()
-        fetch_kafka()
-        archive_classes()
-        fetch_clients()
-        install_spark()
-        fetch_connector()
-    if compiling is not None:
-        compiling.wait()
-    started = time.monotonic()
-    if not run_tests(options, further, only_some):
-        failed.append("tests")
-    timings.append(f"tests {time.monotonic() - started:.0f} s")
-    print(", ".join(timings) + (f"; failed: {', '.join(failed)}" if failed else "; all passed"), flush=True)
-    return 1 if failed else 0
+    return report((run_some if only_some or options.compiled else run_whole)(options, further))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
 """Tests of the arguments with which `scripts/test` runs pytest."""
 
 import importlib.util
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from types import ModuleType
 
@@ -99,3 +102,28 @@ def test_tests_are_compiled_although_python_keeps_no_bytecode(
     options, further = script.parse(["-c", str(SCRIPT.parent.parent / "pyproject.toml"), str(tmp_path)])
     assert script.compile_tests(options, further).wait() == 0
     assert list(tmp_path.rglob("test_one.*-pytest-*.pyc"))
+
+
+def test_types_are_checked_while_tests_run_and_mistakes_are_printed_at_the_end(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tests_run = threading.Event()
+
+    def types() -> object:
+        return script.Outcome("types", not tests_run.wait(timeout=30), 7, "a.py:1: error: no such name\n")
+
+    def run_suite(options: object, further: list[str]) -> bool:
+        print("1 passed")
+        tests_run.set()
+        return True
+
+    nothing = subprocess.Popen([sys.executable, "-c", ""])
+    monkeypatch.setattr(script, "compile_tests", lambda options, further: nothing)
+    monkeypatch.setattr(script, "lint", lambda: True)
+    monkeypatch.setattr(script, "prepare", lambda: None)
+    monkeypatch.setattr(script, "types", types)
+    monkeypatch.setattr(script, "run_suite", run_suite)
+    assert script.main([]) == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[:2] == ["1 passed", "a.py:1: error: no such name"]
+    assert printed[2].endswith("types 7 s; failed: types")
