@@ -16,6 +16,8 @@ from support.log_records import hold_no_objects
 from support.source_tree import tree_of
 from test_suite import is_quick
 
+pytest_plugins = ["support.hung_tests"]
+
 SLOWEST_FILES = 30
 NEW_OBJECTS_PER_COLLECTION = 10_000
 

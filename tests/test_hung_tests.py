@@ -1,0 +1,39 @@
+"""Tests that a test which no signal can end fails alone, and that the run goes on."""
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+HUNG = """
+    import signal, threading, time
+    import pytest
+
+    def hang():
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+        threading.Event().wait()
+
+    @pytest.fixture
+    def hangs_at_the_end():
+        yield
+        hang()
+
+    {hung}
+
+    def test_that_passes():
+        pass
+"""
+IN_THE_CALL = "def test_that_hangs(): hang()"
+IN_THE_TEARDOWN = "def test_that_hangs(hangs_at_the_end): assert 1 == 2"
+
+
+@pytest.mark.parametrize(("hung", "failed"), [(IN_THE_CALL, 1), (IN_THE_TEARDOWN, 2)])
+def test_test_that_ignores_signals_fails_and_the_next_one_runs(
+    hung: str, failed: int, pytester: pytest.Pytester
+) -> None:
+    pytester.makeconftest("import support.hung_tests as hung\nhung.GRACE_S = 0.1\npytest_plugins = [hung.__name__]")
+    pytester.makepyfile(HUNG.format(hung=hung))
+    result = pytester.runpytest_subprocess("-n", "1", "--timeout", "3", "-o", f"pythonpath={TESTS}")
+    result.assert_outcomes(passed=1, failed=failed)
+    result.stdout.fnmatch_lines("*crashed while running*test_that_hangs*")
+    result.stderr.fnmatch_lines("*in hang")
