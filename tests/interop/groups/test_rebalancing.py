@@ -64,6 +64,12 @@ class ConfluentSubscriber:
         self.read.append(value.decode())
 
     def close(self) -> None:
+        """Leaves the group, then closes. librdkafka 2.16 waits for ever when it is closed while it revokes partitions,
+        which it does whenever another member leaves.
+        """
+        self._consumer.unsubscribe()
+        while self.owned:
+            self.poll(50)
         self._consumer.close()
 
 
