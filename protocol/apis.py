@@ -105,6 +105,9 @@ class ApiKey(IntEnum):
     WRITE_SHARE_GROUP_STATE = 85
     DELETE_SHARE_GROUP_STATE = 86
     READ_SHARE_GROUP_STATE_SUMMARY = 87
+    DESCRIBE_SHARE_GROUP_OFFSETS = 90
+    ALTER_SHARE_GROUP_OFFSETS = 91
+    DELETE_SHARE_GROUP_OFFSETS = 92
 
 
 class Listener(Enum):
@@ -297,8 +300,8 @@ API_SPECS: Mapping[ApiKey, ApiSpec] = {
         _spec(ApiKey.ASSIGN_REPLICAS_TO_DIRS, "AssignReplicasToDirs", "0", "0+", "0", _CONTROLLER),
         _spec(ApiKey.LIST_CLIENT_METRICS_RESOURCES, "ListClientMetricsResources", "0", "0+", "0", _KRAFT),
         _spec(ApiKey.DESCRIBE_TOPIC_PARTITIONS, "DescribeTopicPartitions", "0", "0+", "0", _KRAFT),
-        _spec(ApiKey.SHARE_GROUP_HEARTBEAT, "ShareGroupHeartbeat", "0", "0+", None, _KRAFT),
-        _spec(ApiKey.SHARE_GROUP_DESCRIBE, "ShareGroupDescribe", "0", "0+", None, _KRAFT),
+        _spec(ApiKey.SHARE_GROUP_HEARTBEAT, "ShareGroupHeartbeat", "0-1", "0+", None, _KRAFT),
+        _spec(ApiKey.SHARE_GROUP_DESCRIBE, "ShareGroupDescribe", "0-1", "0+", None, _KRAFT),
         _spec(ApiKey.SHARE_FETCH, "ShareFetch", "0-2", "0+", None, _KRAFT),
         _spec(ApiKey.SHARE_ACKNOWLEDGE, "ShareAcknowledge", "0-2", "0+", None, _KRAFT),
         _spec(ApiKey.ADD_RAFT_VOTER, "AddRaftVoter", "0", "0+", "0", _KRAFT, _CONTROLLER),
@@ -309,5 +312,8 @@ API_SPECS: Mapping[ApiKey, ApiSpec] = {
         _spec(ApiKey.WRITE_SHARE_GROUP_STATE, "WriteShareGroupState", "0", "0+", None, _KRAFT),
         _spec(ApiKey.DELETE_SHARE_GROUP_STATE, "DeleteShareGroupState", "0", "0+", None, _KRAFT),
         _spec(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, "ReadShareGroupStateSummary", "0", "0+", None, _KRAFT),
+        _spec(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, "DescribeShareGroupOffsets", "0-1", "0+", None, _KRAFT),
+        _spec(ApiKey.ALTER_SHARE_GROUP_OFFSETS, "AlterShareGroupOffsets", "0", "0+", None, _KRAFT),
+        _spec(ApiKey.DELETE_SHARE_GROUP_OFFSETS, "DeleteShareGroupOffsets", "0", "0+", None, _KRAFT),
     )
 }

@@ -1,7 +1,7 @@
 """Keys and values of ``__consumer_offsets``. Each is stored after its version, an int16.
 
 A key's version says what the record is about: 0 and 1 an offset, 2 a classic group, 3 to 8 the new consumer protocol
-(KIP-848), as is 16; 9 to 11 share groups (KIP-932). A null value deletes.
+(KIP-848), as is 16; 10 to 15 share groups (KIP-932), as was 9 in Kafka 3.9. A null value deletes.
 
 OffsetCommitValue: v1 expire timestamp, v2 neither, v3 leader epoch (KIP-320), v4 flexible.
 GroupMetadataValue: v1 rebalance timeout, v2 when the state was entered (KIP-211), v3 group instance ids (KIP-345),
@@ -185,6 +185,20 @@ class OffsetCommitValue(wire.Message):
     expire_timestamp: int = wire.int64("1", default=-1, ignorable=True)
 
 
+@wire.message(versions="14", flexible="none")
+class ShareGroupCurrentMemberAssignmentKey(wire.Message):
+    group_id: str = wire.string("14", default="")
+    member_id: str = wire.string("14", default="")
+
+
+@wire.message(versions="0", flexible="0+")
+class ShareGroupCurrentMemberAssignmentValue(wire.Message):
+    member_epoch: int = wire.int32("0+", default=0)
+    previous_member_epoch: int = wire.int32("0+", default=0)
+    state: int = wire.int8("0+", default=0)
+    assigned_partitions: list[TopicPartitions] = wire.array(TopicPartitions, "0+", default_factory=list)
+
+
 @wire.message(versions="10", flexible="none")
 class ShareGroupMemberMetadataKey(wire.Message):
     group_id: str = wire.string("10", default="")
@@ -207,6 +221,7 @@ class ShareGroupMetadataKey(wire.Message):
 @wire.message(versions="0", flexible="0+")
 class ShareGroupMetadataValue(wire.Message):
     epoch: int = wire.int32("0+", default=0)
+    metadata_hash: int = wire.int64("0+", default=0)
 
 
 @wire.message(versions="9", flexible="none")
@@ -231,3 +246,36 @@ class TopicInfo(wire.Struct):
 class ShareGroupPartitionMetadataValue(wire.Message):
     initialized_topics: list[TopicPartitionsInfo] = wire.array(TopicPartitionsInfo, "0+", default_factory=list)
     deleting_topics: list[TopicInfo] = wire.array(TopicInfo, "0+", default_factory=list)
+
+
+@wire.message(versions="15", flexible="none")
+class ShareGroupStatePartitionMetadataKey(wire.Message):
+    group_id: str = wire.string("15", default="")
+
+
+@wire.message(versions="0", flexible="0+")
+class ShareGroupStatePartitionMetadataValue(wire.Message):
+    initializing_topics: list[TopicPartitionsInfo] = wire.array(TopicPartitionsInfo, "0+", default_factory=list)
+    initialized_topics: list[TopicPartitionsInfo] = wire.array(TopicPartitionsInfo, "0+", default_factory=list)
+    deleting_topics: list[TopicInfo] = wire.array(TopicInfo, "0+", default_factory=list)
+
+
+@wire.message(versions="13", flexible="none")
+class ShareGroupTargetAssignmentMemberKey(wire.Message):
+    group_id: str = wire.string("13", default="")
+    member_id: str = wire.string("13", default="")
+
+
+@wire.message(versions="0", flexible="0+")
+class ShareGroupTargetAssignmentMemberValue(wire.Message):
+    topic_partitions: list[TopicPartition] = wire.array(TopicPartition, "0+", default_factory=list)
+
+
+@wire.message(versions="12", flexible="none")
+class ShareGroupTargetAssignmentMetadataKey(wire.Message):
+    group_id: str = wire.string("12", default="")
+
+
+@wire.message(versions="0", flexible="0+")
+class ShareGroupTargetAssignmentMetadataValue(wire.Message):
+    assignment_epoch: int = wire.int32("0+", default=0)

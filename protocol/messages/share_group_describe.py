@@ -1,6 +1,6 @@
 """ShareGroupDescribe (API 77): state, members and assignments of share groups (KIP-932).
 
-Unstable in 3.9, so it is not advertised.
+v0 early access, gone since Kafka 4.1 · v1 the same fields.
 """
 
 from uuid import UUID
@@ -8,7 +8,7 @@ from uuid import UUID
 from ..codec import wire
 
 
-@wire.message(api_key=77, versions="0", flexible="0+")
+@wire.message(api_key=77, versions="0-1", flexible="0+")
 class ShareGroupDescribeRequest(wire.Message):
     group_ids: list[str] = wire.array(wire.STRING, "0+", default_factory=list)
     include_authorized_operations: bool = wire.boolean("0+", default=False)
@@ -50,7 +50,7 @@ class DescribedGroup(wire.Struct):
     authorized_operations: int = wire.int32("0+", default=-2147483648)
 
 
-@wire.message(api_key=77, versions="0", flexible="0+")
+@wire.message(api_key=77, versions="0-1", flexible="0+")
 class ShareGroupDescribeResponse(wire.Message):
     throttle_time_ms: int = wire.int32("0+", default=0)
     groups: list[DescribedGroup] = wire.array(DescribedGroup, "0+", default_factory=list)

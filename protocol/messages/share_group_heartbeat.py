@@ -1,6 +1,6 @@
 """ShareGroupHeartbeat (API 76): a member of a share group stays a member and gets its partitions (KIP-932).
 
-Unstable in 3.9, so it is not advertised.
+v0 early access, gone since Kafka 4.1 · v1 the same fields.
 """
 
 from uuid import UUID
@@ -8,7 +8,7 @@ from uuid import UUID
 from ..codec import wire
 
 
-@wire.message(api_key=76, versions="0", flexible="0+")
+@wire.message(api_key=76, versions="0-1", flexible="0+")
 class ShareGroupHeartbeatRequest(wire.Message):
     group_id: str = wire.string("0+", default="")
     member_id: str = wire.string("0+", default="")
@@ -28,7 +28,7 @@ class Assignment(wire.Struct):
     topic_partitions: list[TopicPartitions] = wire.array(TopicPartitions, "0+", default_factory=list)
 
 
-@wire.message(api_key=76, versions="0", flexible="0+")
+@wire.message(api_key=76, versions="0-1", flexible="0+")
 class ShareGroupHeartbeatResponse(wire.Message):
     throttle_time_ms: int = wire.int32("0+", default=0)
     error_code: int = wire.int16("0+", default=0)

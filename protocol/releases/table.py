@@ -138,9 +138,6 @@ CHANGES: Mapping[str, str] = {
 }
 
 OTHER_APIS: Mapping[str, int] = {
-    "DescribeShareGroupOffsets": 90,
-    "AlterShareGroupOffsets": 91,
-    "DeleteShareGroupOffsets": 92,
     "StreamsGroupHeartbeat": 88,
     "StreamsGroupDescribe": 89,
 }

@@ -11,22 +11,22 @@ from pybroker.protocol.codec import NULL_UUID, Message, Struct
 from pybroker.protocol.codec.schema import Array, FieldSchema, Nested, VersionRange
 from support.golden import all_message_types
 
-REFERENCE = json.loads((Path(__file__).parent.parent / "reference" / "messages.json").read_text())
+FOLDER = Path(__file__).parent.parent / "reference"
+REFERENCE = json.loads((FOLDER / "messages.json").read_text())
+LATER = json.loads((FOLDER / "messages-of-kafka-4.json").read_text())
+"""Of Kafka 4, as far as declared here: last versions of APIs, fields that these add or lack, new APIs, records."""
+APIS = REFERENCE["apis"] + LATER["apis"]
 Definition = dict[str, Any]
 
 
 def _definitions() -> dict[str, Definition]:
     found: dict[str, Definition] = {}
-    for api in REFERENCE["apis"]:
+    for api in APIS:
         for kind in ("request", "response"):
             found[api[kind]["name"]] = {**api[kind], "apiKey": api["apiKey"]}
     for section in ("headers", "consumerOffsetsRecords", "transactionStateRecords", "embeddedData", "controlRecords"):
         found.update({definition["name"]: definition for definition in REFERENCE[section]})
     return found
-
-
-LATER = json.loads((Path(__file__).parent.parent / "reference" / "messages-of-kafka-4.json").read_text())
-"""The APIs with versions of Kafka 4 that are declared here, the fields that these versions add or lack, and records."""
 
 
 def _add_later_versions(definitions: dict[str, Definition]) -> None:
@@ -187,8 +187,8 @@ def _listed(versions: VersionRange | None) -> str | None:
 
 
 def test_api_table_equals_kafkas() -> None:
-    assert list(API_SPECS) == list(ApiKey) == [api["apiKey"] for api in REFERENCE["apis"]]
-    for api in REFERENCE["apis"]:
+    assert list(API_SPECS) == list(ApiKey) == [api["apiKey"] for api in APIS]
+    for api in APIS:
         spec = API_SPECS[ApiKey(api["apiKey"])]
         assert spec.name == api["name"]
         assert spec.key.name == spec.module_name.upper()
@@ -202,7 +202,7 @@ def test_api_table_equals_kafkas() -> None:
 
 
 def test_header_versions_equal_kafkas() -> None:
-    for api in REFERENCE["apis"]:
+    for api in APIS:
         spec = API_SPECS[ApiKey(api["apiKey"])]
         for kind, header_version in (
             ("requestHeaderVersions", spec.request_header_version),
