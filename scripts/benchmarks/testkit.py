@@ -1,5 +1,6 @@
 """Rows about the test kit, without Kafka: `scripts/bench --only "test kit"`."""
 
+import os
 import re
 import subprocess
 import sys
@@ -25,11 +26,16 @@ def test_with_a_broker_of_its_own(kafka_broker, number):
     kafka_broker.append("orders", b"a record")
     assert len(kafka_broker.records("orders")) == 1
 """
+_PLUGINS = ("-p", "no:cacheprovider", "-p", "pybroker.testkit.plugin", "-p", "xdist", "-p", "pytest_asyncio")
 _RUN_TOOK = re.compile(r"\b(\d+) passed\b.* in ([\d.]+)s")
 
 
 def tests_with_brokers(contestants: Sequence[Contestant], scale: float) -> dict[str, dict[str, float]]:
-    """Measures what pytest says of its run: its own start is not in it, that of its workers is."""
+    """Measures what pytest says of its run: its own start is not in it, that of its workers is.
+
+    Each worker imports the plugins of pytest that it finds. Only those of a project that installs the test kit are
+    loaded, not the many of pybroker's own tests, which take each worker a second of CPU time.
+    """
     tests = max(int(_TESTS * scale), 1)
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         (Path(directory) / "test_orders.py").write_text(_FILE.format(tests=tests))
@@ -37,8 +43,9 @@ def tests_with_brokers(contestants: Sequence[Contestant], scale: float) -> dict[
 
 
 def _pytest_s(directory: str, tests: int, *options: str) -> float:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", directory, *options]
-    done = subprocess.run([*command, directory], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-m", "pytest", "-q", *_PLUGINS, "--rootdir", directory, *options, directory]
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     found = _RUN_TOOK.search(done.stdout)
     assert found is not None, done.stdout
     assert int(found[1]) == tests, done.stdout
