@@ -1,9 +1,15 @@
 """Settings of the newer group protocols (KIP-848, KIP-932). Kafka 3.9 serves them in KRaft mode only."""
 
 from ..checks import OneOf, OneOfInAnyCase, at_least, between
-from ..setting import ACTED_ON, MEDIUM, READ_ONLY, Setting
+from ..setting import ACTED_ON, MEDIUM, READ_ONLY, AppliesWhen, OwnDefault, Setting
 from ..values import BOOLEAN, INT, LIST, SHORT, STRING
-from .parts import GROUP_MIGRATION, GROUP_PROTOCOLS, NEW_GROUPS
+from .parts import GROUP_MIGRATION, NEW_GROUPS
+
+PROTOCOLS = OwnDefault(
+    "classic,consumer",
+    AppliesWhen.EMBEDDED_STORE,
+    "as in Kafka 4",
+)
 
 # The rows form a table; the formatter would put each argument on a line of its own.
 # fmt: off
@@ -36,8 +42,8 @@ SETTINGS = (
     Setting("group.coordinator.new.enable", BOOLEAN, "false", None, MEDIUM, READ_ONLY, NEW_GROUPS,
             "Run the newer coordinator.", internal=True),
     Setting("group.coordinator.rebalance.protocols", LIST,
-            "classic", OneOf("consumer", "classic", "share", "unknown"), MEDIUM, READ_ONLY, GROUP_PROTOCOLS,
-            "Group protocols that are served."),
+            "classic", OneOf("consumer", "classic", "share", "unknown"), MEDIUM, READ_ONLY, ACTED_ON,
+            "Group protocols that are served: classic, or classic,consumer.", own_default=PROTOCOLS),
     Setting("group.coordinator.threads", INT, "1", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
             "Threads of the newer coordinator."),
     Setting("group.share.delivery.count.limit", INT, "5", between(2, 10), MEDIUM, READ_ONLY, NEW_GROUPS,

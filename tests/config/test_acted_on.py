@@ -18,6 +18,7 @@ THROUGH = {
     "advertised.listeners": "advertised_listeners",
     "authorizer.class.name": "AuthorizationSettings",
     "connections.max.reauth.ms": "mechanisms_of_listener",
+    "group.coordinator.rebalance.protocols": "asks_for_consumer_protocol",
     "inter.broker.listener.name": "inter_broker_listener_name",
     "listeners": "listeners()",
     "listener.security.protocol.map": "listeners()",

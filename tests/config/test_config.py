@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pybroker.config.config_error import ConfigError
 from pybroker.config.given import Source
+from pybroker.config.group_protocols import asks_for_consumer_protocol
 from pybroker.config.load import load_config, unchecked_config, with_overrides
 from pybroker.config.notices import notices
 from pybroker.config.printed_config import printed_config
@@ -412,6 +413,23 @@ def test_relative_path_in_a_deleted_working_directory_is_refused_with_the_way_ou
 
 @pytest.mark.parametrize("text", ["group.consumer.heartbeat.interval.ms=1", "group.consumer.assignors=mine"])
 def test_settings_of_consumer_groups_are_checked_together_only_when_their_protocol_is_served(text: str) -> None:
-    load_config(text)
+    load_config("group.coordinator.rebalance.protocols=classic\n" + text)
     with pytest.raises(ConfigError):
         load_config(CONSUMER + text)
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_served"),
+    [
+        ({}, True),
+        ({"pybroker.as.version": "4.0"}, True),
+        ({"pybroker.as.version": "3.9"}, False),
+        ({"pybroker.as.version": "3.9", "group.coordinator.rebalance.protocols": "classic,consumer"}, True),
+        ({"group.coordinator.rebalance.protocols": "classic"}, False),
+        ({"zookeeper.connect": "zoo:2181", "advertised.listeners": "PLAINTEXT://h:1"}, False),
+    ],
+)
+def test_single_broker_serves_the_consumer_protocol_unless_told_otherwise(
+    settings: dict[str, str], is_served: bool
+) -> None:
+    assert asks_for_consumer_protocol(load_config("", settings)) == is_served

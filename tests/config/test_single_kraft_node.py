@@ -4,8 +4,8 @@ import pytest
 from pybroker.config.config_error import ConfigError
 from pybroker.config.load import load_config, with_overrides
 from pybroker.config.notices import notices
-from pybroker.config.settings import group_protocols, kraft
-from pybroker.config.settings.parts import KRAFT
+from pybroker.config.settings import kraft
+from pybroker.config.settings.parts import KRAFT, NEW_GROUPS
 from pybroker.config.table import BROKER_SETTINGS
 
 NODE = """\
@@ -40,7 +40,7 @@ HAVE_OTHER_TESTS = ("controller.quorum.bootstrap.servers", "unstable.api.version
 ONLY_KRAFT = [
     each.name
     for each in BROKER_SETTINGS.values()
-    if each in kraft.SETTINGS or each in group_protocols.SETTINGS or each.support is KRAFT
+    if each in kraft.SETTINGS or each.support in (KRAFT, NEW_GROUPS)
     if each.name not in NODE and each.name not in HAVE_OTHER_TESTS
 ]
 
@@ -52,11 +52,18 @@ def test_each_setting_that_only_kraft_has_is_dropped_for_a_single_node(name: str
     assert line.endswith(f"{name} (settings line 7)")
 
 
-def test_newer_group_protocols_are_dropped_for_a_single_kraft_node() -> None:
-    name = "group.coordinator.rebalance.protocols"
-    config = load_config(f"{NODE}{name}=classic,consumer\n")
-    assert config.list(name) == ("classic",)
-    assert notices(config)[0].endswith(f"{name} (settings line 7)")
+def test_single_kraft_node_keeps_its_settings_of_group_protocols() -> None:
+    given = "group.coordinator.rebalance.protocols=classic\ngroup.consumer.session.timeout.ms=50000\n"
+    config = load_config(f"{NODE}{given}")
+    assert config.list("group.coordinator.rebalance.protocols") == ("classic",)
+    assert config.int("group.consumer.session.timeout.ms") == 50_000
+    assert not any("group." in line for line in notices(config))
+
+
+def test_protocol_of_kafka_streams_is_left_out_for_a_single_kraft_node_and_named() -> None:
+    config = load_config(f"{NODE}group.coordinator.rebalance.protocols=classic, consumer, streams\n")
+    assert config.list("group.coordinator.rebalance.protocols") == ("classic", "consumer")
+    assert notices(config)[0].endswith("; these group protocols are not served: streams")
 
 
 def test_kraft_quorum_with_one_bootstrap_server_counts_as_a_single_node() -> None:

@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 from support.clients.topics import admin_client
+from support.processes.started_broker import StartBroker
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -95,8 +96,11 @@ def test_confluent_admin_creates_and_deletes_topics_and_reads_watermarks(servers
     assert topic not in admin.list_topics(timeout=30).topics
 
 
-def test_consumer_group_protocol_is_reported_as_unsupported(servers: str, topic: str, group: str) -> None:
+def test_consumer_protocol_is_reported_as_unsupported_by_a_broker_for_classic_groups(
+    start_broker: StartBroker, topic: str, group: str
+) -> None:
     """KIP-848: librdkafka detects it by ApiVersions and retries for ever, as with a Kafka on ZooKeeper."""
+    servers = start_broker({"group.coordinator.rebalance.protocols": "classic"}).bootstrap_servers
     produce(servers, topic, 1)
     logged: list[str] = []
     logger = logging.Logger("librdkafka")

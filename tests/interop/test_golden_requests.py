@@ -60,7 +60,7 @@ async def served_versions(port: int) -> dict[int, range]:
 
 
 def request_lines() -> list[Line]:
-    files = [file for file in golden_files(GOLDEN) if file.name.startswith(("api-", "transaction-version-2"))]
+    files = [file for file in golden_files(GOLDEN) if file.name.startswith(("api-", "transaction-version-2", "newest"))]
     return [line for file in files for line in read_lines(file) if line["kind"] == "request"]
 
 

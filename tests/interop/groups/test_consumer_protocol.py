@@ -15,7 +15,7 @@ _PATIENCE_S = 60.0
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[str]:
-    with Broker(config={"group.coordinator.rebalance.protocols": "classic,consumer"}) as broker:
+    with Broker() as broker:
         yield broker.bootstrap_servers
 
 

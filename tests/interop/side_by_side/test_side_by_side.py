@@ -41,6 +41,7 @@ SETTINGS = {
     "broker.id": "0",
     "offsets.topic.num.partitions": "3",
     "group.max.size": "3",
+    "group.coordinator.rebalance.protocols": "classic",
     "log.retention.ms": "-1",  # the records have old timestamps
     "max.incremental.fetch.session.cache.slots": "100000",
     "connections.max.idle.ms": "3600000",
