@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ..base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from ..base.topic_partition import TopicPartition
 from ..config.config import Config
+from ..config.group_config import GroupConfig
 from ..controller.producer_ids import ProducerIdsExhaustedError
 from ..controller.tree.metadata_store import MetadataStoreError
 from ..protocol.errors import CoordinatorNotAvailableError, ErrorCode, KafkaError
@@ -16,7 +17,7 @@ from ..protocol.sentinels import NO_LEADER
 from ..replication.partition_set import PartitionSet
 from ..replication.state_changes import StateChanges
 from ..replication.transaction_checks import TransactionChecks, TransactionPart
-from .coordinator.group.consumer.consumer_groups import NO_TOPICS
+from .coordinator.group.consumer.consumer_groups import ConsumerPorts
 from .coordinator.group.consumer.settings import ConsumerGroupSettings
 from .coordinator.group.coordinator import GroupCoordinator
 from .coordinator.group.modern.cached_topics import CachedTopics
@@ -57,6 +58,7 @@ class CoordinatorParts(NamedTuple):
     """The parts of the broker that its coordinators use.
 
     ``others``: None on a broker without a cluster. ``transaction_version``: the level of that feature.
+    ``group_config``: the settings of a group by its id.
     """
 
     broker_id: int
@@ -66,6 +68,7 @@ class CoordinatorParts(NamedTuple):
     spawn: Spawn
     others: OtherBrokers | None
     transaction_version: Callable[[], int]
+    group_config: Callable[[str], GroupConfig]
 
 
 class Coordinators:
@@ -80,7 +83,7 @@ class Coordinators:
         offsets = InternalTopic(consumer_offsets_settings(config), parts.partitions, parts.cache, now_ms)
         state = InternalTopic(transaction_state_settings(config), parts.partitions, parts.cache, now_ms)
         topics = CachedTopics(parts.cache)
-        consumers = NO_TOPICS._replace(settings=ConsumerGroupSettings.from_config(config), topics=topics)
+        consumers = ConsumerPorts(ConsumerGroupSettings.from_config(config), topics, parts.group_config)
         self.groups = GroupCoordinator(
             GroupSettings.from_config(config), offsets, timers, now_ms, environment.new_uuid, consumers
         )

@@ -259,7 +259,8 @@ class BrokerServer:
             clock_ms=environment.clock_ms,
             random=environment.random,
             settings_limit=SettingsLimit(
-                config.int("pybroker.topic.settings.max.bytes"), lambda: self._overrides.size_bytes
+                config.int("pybroker.topic.settings.max.bytes"),
+                lambda: self._overrides.size_bytes + self._settings.groups.size_bytes,
             ),
             callbacks=MetadataCallbacks(
                 fatal=self._fail,
@@ -368,6 +369,7 @@ class BrokerServer:
             self._tasks.spawn,
             None if links is None else OtherBrokers(links.ask_about_transaction, links.markers.send),
             lambda: self._settings.features.transaction_version,
+            self._settings.groups,
         )
         self._coordinators = coordinators = Coordinators(self._loop, self.config, self._environment, parts)
         self.open_parts.add(coordinators.close, coordinators.kill)

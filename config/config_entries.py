@@ -5,8 +5,9 @@ from enum import IntEnum
 
 from .config import Config
 from .dynamic_layers import synonym_group
+from .group_config import GroupConfig
 from .setting import Scope, Setting
-from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, TOPIC_SETTINGS
+from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from .topic_config import TopicConfig
 from .values import ValueType, format_value
 
@@ -22,6 +23,7 @@ class ConfigSource(IntEnum):
     DEFAULT_CONFIG = 5
     DYNAMIC_BROKER_LOGGER_CONFIG = 6
     CLIENT_METRICS_CONFIG = 7
+    GROUP_CONFIG = 8
 
 
 class ConfigType(IntEnum):
@@ -88,6 +90,11 @@ def topic_entries(config: Config, topic: TopicConfig) -> list[ConfigEntry]:
     return [_topic_entry(config, topic, setting) for setting in TOPIC_SETTINGS.values()]
 
 
+def group_entries(group: GroupConfig) -> list[ConfigEntry]:
+    """Every setting of a group. As in Kafka, its one synonym is itself, not the broker's setting."""
+    return [_group_entry(group, setting) for setting in GROUP_SETTINGS.values()]
+
+
 def _broker_entry(config: Config, name: str) -> ConfigEntry:
     setting = _setting(config, name)
     value = format_value(config.value(name)) if name in BROKER_SETTINGS else config.given[name].text
@@ -134,6 +141,14 @@ def _topic_entry(config: Config, topic: TopicConfig, setting: Setting) -> Config
     if name in topic.overrides:
         synonyms = (ConfigSynonym(name, value, ConfigSource.TOPIC_CONFIG), *synonyms)
     source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
+    return ConfigEntry(name, value, source, False, False, _type(setting.type), setting.doc, synonyms)
+
+
+def _group_entry(group: GroupConfig, setting: Setting) -> ConfigEntry:
+    name = setting.name
+    value = group.overrides.get(name, format_value(group.value(name)))
+    source = ConfigSource.GROUP_CONFIG if name in group.overrides else ConfigSource.DEFAULT_CONFIG
+    synonyms = (ConfigSynonym(name, value, source),)
     return ConfigEntry(name, value, source, False, False, _type(setting.type), setting.doc, synonyms)
 
 

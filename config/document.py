@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .dynamic_changes import can_be_changed
 from .setting import Setting, SupportKind
-from .table import BROKER_SECTIONS, BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, TOPIC_SETTINGS
+from .table import BROKER_SECTIONS, BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 
 SETTINGS_PAGE = "settings.md"
 DEVIATIONS_PAGE = "deviations.md"
@@ -47,6 +47,10 @@ def settings_page() -> str:
         "## Topics\n\nSet by `kafka-topics` or `kafka-configs`. A topic without the setting uses the broker's setting "
         "in the second column, which means the same; of several, the first that is set.\n\n"
         + _table(filter(_has_effect, TOPIC_SETTINGS.values()), _BROKERS_SETTING)
+    )
+    parts.append(
+        "## Groups\n\nSet by `kafka-configs --entity-type groups`. A group without the setting uses the broker's "
+        "setting.\n\n" + _table(filter(_has_effect, GROUP_SETTINGS.values()), _BROKERS_SETTING)
     )
     parts.append(
         "## Dynamic settings\n\nSet by `kafka-configs`, for a broker or for all; the file's values are ignored.\n\n"
@@ -126,11 +130,12 @@ def _has_effect(setting: Setting) -> bool:
 def _without_effect() -> str:
     """One row for each reason, with the names of its settings."""
     names: dict[str, list[str]] = {}
-    for of_topics, settings in ((False, BROKER_SETTINGS.values()), (True, TOPIC_SETTINGS.values())):
-        for setting in settings:
+    tables = (("", BROKER_SETTINGS), (" (topic)", TOPIC_SETTINGS), (" (group)", GROUP_SETTINGS))
+    for whose, settings in tables:
+        for setting in settings.values():
             if not _has_effect(setting):
                 reason = f"{_NO_EFFECT[setting.support.kind]}: {setting.support.note}"
-                names.setdefault(reason, []).append(f"`{setting.name}`" + (" (topic)" if of_topics else ""))
+                names.setdefault(reason, []).append(f"`{setting.name}`{whose}")
     rows = [f"| {reason} | {', '.join(names[reason])} |" for reason in sorted(names)]
     return "\n".join(["| Reason | Settings |", "|---|---|", *rows]) + "\n"
 

@@ -27,12 +27,14 @@ class Scope(Enum):
     PER_BROKER = "per-broker"
     CLUSTER_WIDE = "cluster-wide"
     PER_TOPIC = "per-topic"
+    PER_GROUP = "per-group"
 
 
 READ_ONLY = Scope.READ_ONLY
 PER_BROKER = Scope.PER_BROKER
 CLUSTER_WIDE = Scope.CLUSTER_WIDE
 PER_TOPIC = Scope.PER_TOPIC
+PER_GROUP = Scope.PER_GROUP
 
 
 class SupportKind(Enum):

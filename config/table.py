@@ -7,6 +7,7 @@ from .setting import Setting
 from .settings import (
     broker,
     cleaner,
+    group_overrides,
     group_protocols,
     groups,
     kraft,
@@ -51,5 +52,8 @@ DYNAMIC_ONLY_SETTINGS: Mapping[str, Setting] = MappingProxyType(
     {setting.name: setting for setting in quotas.DYNAMIC_ONLY}
 )
 TOPIC_SETTINGS: Mapping[str, Setting] = MappingProxyType({setting.name: setting for setting in topic.SETTINGS})
+GROUP_SETTINGS: Mapping[str, Setting] = MappingProxyType(
+    {setting.name: setting for setting in group_overrides.SETTINGS}
+)
 READ_OUTSIDE_THE_TABLE = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
 """The settings that Kafka's authorizer reads by itself (`config/authorization.py`)."""

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ..acls import CLUSTER_NAME, AclOperation, AclResourceType
 from .host_text import host_text
-from .operations_of_types import OPERATIONS_OF_TYPES
+from .operations_of_types import OPERATIONS_OF_TYPES, exists_for
 
 __all__ = ["OPTIONS_OF_TYPES", "RESOURCE_FORMS", "AclQuestion", "QuestionError", "read_question", "read_resource"]
 
@@ -55,8 +55,8 @@ def read_question(user: str, host: str, operation: str, resource_type: AclResour
     resource does not have, and for a name that no resource has.
     """
     wanted = AclOperation.of_name(operation.replace("-", "").replace("_", ""))
-    known = OPERATIONS_OF_TYPES.get(resource_type, ())
-    if wanted not in known:
+    if wanted is None or not exists_for(resource_type, wanted):
+        known = OPERATIONS_OF_TYPES.get(resource_type, ())
         names = ", ".join(each.pascal_name for each in known)
         raise QuestionError(f"operation {operation}: operations on a {resource_type.pascal_name}: {names}")
     if resource_type is AclResourceType.CLUSTER and name != CLUSTER_NAME:

@@ -1,6 +1,6 @@
 """The context of a request beyond its message, what its client may do, and the types of a handler's result."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -176,13 +176,12 @@ class RequestContext:
             if not self.may(operation, resource_type, name, is_quiet=is_quiet, count=count)
         }
 
-    def operation_bits(self, resource_type: AclResourceType, name: str) -> int:
-        """The operations that the client may do with the resource, as bits (KIP-430)."""
+    def operation_bits(self, resource_type: AclResourceType, name: str, more: Sequence[AclOperation] = ()) -> int:
+        """The operations that the client may do with the resource, as bits (KIP-430). ``more``: beside Kafka 3.9's."""
         if self.authorizer is None:
-            return ALL_OPERATIONS[resource_type]
-        return operation_bits(
-            *(each for each in OPERATIONS_OF_TYPES[resource_type] if self.may(each, resource_type, name, is_quiet=True))
-        )
+            return ALL_OPERATIONS[resource_type] | operation_bits(*more)
+        every = (*OPERATIONS_OF_TYPES[resource_type], *more)
+        return operation_bits(*(each for each in every if self.may(each, resource_type, name, is_quiet=True)))
 
     def cluster_operation_bits(self) -> int:
         """The operations that the client may do with the cluster; none without the right to describe it."""

@@ -13,15 +13,19 @@ from typing import NamedTuple
 from ...config.config import HIDDEN, base_setting
 from ...config.config_error import ConfigError
 from ...config.dynamic_changes import usable
+from ...config.group_config import checked_overrides
 from ...config.notices import topic_notices
 from ...config.setting import Setting
-from ...config.table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, TOPIC_SETTINGS
+from ...config.table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from ...config.topic_config import TopicConfig
 from ...config.values import ValueType, split_list
 from ...controller.topics.settings_limit import SettingsLimit, check_broker_settings
 from ...controller.tree.cluster_tree import ClusterTree
+from ...controller.tree.entity_names import can_be_node, encode_entity_name
+from ...controller.tree.group_nodes import GROUPS, change_group_settings
 from ...protocol.errors import InvalidConfigurationError, InvalidRequestError, UnknownTopicOrPartitionError
 from .dynamic_config import DynamicConfig
+from .group_configs import size_of
 from .loggers import LEVELS, ROOT, LoggerLevels
 
 __all__ = [
@@ -77,7 +81,7 @@ class AlteredConfig:
     """Methods return when the change is in force on this broker, and raise `KafkaError`:
 
     UnknownTopicOrPartitionError; InvalidRequestError for malformed requests and for bad settings of brokers;
-    InvalidConfigurationError for bad settings of topics and loggers; PolicyViolationError for exceeded limits.
+    InvalidConfigurationError for bad settings of topics, groups and loggers; PolicyViolationError for exceeded limits.
     """
 
     def __init__(
@@ -90,8 +94,12 @@ class AlteredConfig:
         loggers: LoggerLevels,
         settings_limit: SettingsLimit,
         caught_up: Callable[[], Awaitable[None]],
+        has_groups: Callable[[], bool],
     ) -> None:
-        """``caught_up`` waits until settings written into the tree are in force on this broker."""
+        """``caught_up`` waits until settings written into the tree are in force on this broker.
+
+        ``has_groups``: whether groups have settings now.
+        """
         self._broker_id = broker_id
         self._tree = tree
         self._dynamic = dynamic
@@ -99,6 +107,7 @@ class AlteredConfig:
         self._loggers = loggers
         self._settings_limit = settings_limit
         self._caught_up = caught_up
+        self._has_groups = has_groups
 
     def check_resource(self, resource_type: int, name: str, *, is_replaced: bool) -> None:
         """Raises InvalidRequestError for a resource that this broker has no settings of, whatever the client may do.
@@ -111,6 +120,8 @@ class AlteredConfig:
             raise InvalidRequestError("Subscriptions of client metrics are served in KRaft mode only.")
         elif is_replaced and resource_type == ResourceType.BROKER_LOGGER:
             raise InvalidRequestError("Levels of loggers are altered by IncrementalAlterConfigs only.")
+        elif resource_type == ResourceType.GROUP and self._has_groups():
+            return
         elif resource_type not in (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.BROKER_LOGGER):
             raise InvalidRequestError(f"Settings of resources of type {resource_type} cannot be altered.")
 
@@ -128,7 +139,7 @@ class AlteredConfig:
         if resource_type == ResourceType.BROKER_LOGGER:
             self._alter_loggers(name, operations, validate_only=validate_only)
             return
-        settings = TOPIC_SETTINGS.get if resource_type == ResourceType.TOPIC else _broker_setting
+        settings = _SETTINGS_OF.get(resource_type, _broker_setting)
         await self._change(
             resource_type,
             name,
@@ -158,6 +169,8 @@ class AlteredConfig:
                     return encoded
 
                 await self._write("brokers", entity, checked, validate_only)
+            case ResourceType.GROUP:
+                await self._change_group(name, change, validate_only)
             case _:
                 raise InvalidRequestError(f"Settings of resources of type {resource_type} cannot be altered.")
 
@@ -175,11 +188,30 @@ class AlteredConfig:
             for line in notices:
                 logger.warning("%s", line)
 
+    async def _change_group(self, group_id: str, change: Change, validate_only: bool) -> None:
+        if not can_be_node(group_id):
+            raise InvalidRequestError(f"There are no settings of a group '{group_id}'.")
+
+        def checked(stored: Mapping[str, str]) -> Mapping[str, str]:
+            settings = change(stored)
+            try:
+                checked_overrides(self._dynamic.config, settings)
+            except ConfigError as error:
+                raise InvalidConfigurationError(str(error)) from error
+            self._settings_limit.check_growth(size_of(group_id, settings) - size_of(group_id, stored))
+            return settings
+
+        await self._write(GROUPS, group_id, checked, validate_only)
+
     async def _write(self, entity_type: str, name: str, checked: Change, validate_only: bool) -> None:
+        is_group = entity_type == GROUPS
         if validate_only:
-            checked(await self._tree.config(entity_type, name))
+            checked(await self._tree.config(entity_type, encode_entity_name(name) if is_group else name))
             return
-        written = await self._tree.change_config(entity_type, name, checked)
+        if is_group:
+            written = await change_group_settings(self._tree, name, checked)
+        else:
+            written = await self._tree.change_config(entity_type, name, checked)
         logger.info("settings of %s/%s: %s", entity_type, name, _shown(entity_type, written) or "none of its own")
         await self._caught_up()
 
@@ -251,6 +283,9 @@ def _broker_setting(name: str) -> Setting | None:
     return BROKER_SETTINGS.get(name) or DYNAMIC_ONLY_SETTINGS.get(name) or base_setting(name)
 
 
+_SETTINGS_OF = {int(ResourceType.TOPIC): TOPIC_SETTINGS.get, int(ResourceType.GROUP): GROUP_SETTINGS.get}
+
+
 def _altered(
     stored: Mapping[str, str], operations: Sequence[Operation], setting_of: Callable[[str], Setting | None]
 ) -> Mapping[str, str]:
@@ -302,7 +337,8 @@ def _shorter(values: Iterable[str], fewer: Iterable[str]) -> list[str]:
 
 def _shown(entity_type: str, settings: Mapping[str, str]) -> str:
     """Settings for the log, with secrets hidden."""
-    setting_of = TOPIC_SETTINGS.get if entity_type == "topics" else _broker_setting
+    of_type = {"topics": TOPIC_SETTINGS.get, GROUPS: GROUP_SETTINGS.get}
+    setting_of = of_type.get(entity_type, _broker_setting)
     return ", ".join(
         f"{name}={text if (setting := setting_of(name)) is not None and not setting.is_secret else HIDDEN}"
         for name, text in settings.items()

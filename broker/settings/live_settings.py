@@ -11,6 +11,7 @@ from ...controller.features import FeatureLevels
 from ...controller.metadata_plane import MetadataPlane
 from ...controller.topics.settings_limit import SettingsLimit
 from ...controller.tree.cluster_tree import ClusterTree
+from ...controller.tree.group_nodes import GROUPS
 from ...replication.state_changes import StateChanges
 from ...storage.store.log_store import LogStore
 from ...storage.workers.worker_pool import ClosablePool
@@ -23,6 +24,7 @@ from ..quotas.sampled_rate import Windows
 from .altered_config import ALL_BROKERS, AlteredConfig
 from .dynamic_config import DynamicConfig
 from .entity_settings import EntitySettings
+from .group_configs import GroupConfigs
 from .loggers import LoggerLevels
 from .topic_overrides import TopicOverrides
 from .topic_settings import DEFAULTS_OF_TOPICS, TopicSettings
@@ -59,6 +61,7 @@ class LiveSettings:
 
     dynamic: DynamicConfig
     quotas: QuotaSettings
+    groups: GroupConfigs
     changes: ConfigChanges
     loggers: LoggerLevels
     features: FeatureLevels
@@ -77,12 +80,17 @@ class LiveSettings:
         """``config`` with the dynamic settings of this broker and of all brokers. Raises ConfigError."""
         self.dynamic = DynamicConfig(config)
         self.quotas = self._quotas(config)
+        self.groups = GroupConfigs(config)
         cluster_wide = await self.tree.config(_BROKERS, ALL_BROKERS)
         return self.dynamic.load(DynamicLayers(cluster_wide, await self._stored_settings()))
 
     async def load_entities(self) -> None:
-        """Apply those of users, client ids and addresses, after `EntitySettings.on_user`. Raises MetadataStoreError."""
+        """Apply those of users, client ids, addresses and groups, after `EntitySettings.on_user`.
+
+        Raises MetadataStoreError.
+        """
         await self.entities.load(self.tree, self.quotas)
+        await self.groups.load(self.tree)
 
     def follow(
         self,
@@ -102,7 +110,8 @@ class LiveSettings:
         self.dynamic.when_changed(_CLEANER, logs.update_config)
         self.dynamic.when_changed([_MOVE_RATE], logs.moves.update_config)
         self.dynamic.when_changed(["num.io.threads"], lambda config: workers.resize(config.int("num.io.threads")))
-        takers = {"topics": topics.take, _BROKERS: self._take_brokers, **self.entities.takers}
+        own = {"topics": topics.take, _BROKERS: self._take_brokers, GROUPS: self.groups.take}
+        takers = {**own, **self.entities.takers}
         self.changes = ConfigChanges(self.tree, takers, self.features, clock_ms, is_alone=config.uses_embedded_store)
 
     def network_settings(self) -> NetworkSettings:
@@ -126,7 +135,10 @@ class LiveSettings:
 
         self.dynamic.when_changed(_CONNECTION_LIMITS, limit)
 
-    def altered_config(self, topic_exists: Callable[[str], bool], settings_limit: SettingsLimit) -> AlteredConfig:
+    def altered_config(
+        self, topic_exists: Callable[[str], bool], settings_limit: SettingsLimit, has_groups: Callable[[], bool]
+    ) -> AlteredConfig:
+        """``has_groups``: whether groups have settings now."""
         return AlteredConfig(
             self._broker_id,
             self.tree,
@@ -135,6 +147,7 @@ class LiveSettings:
             loggers=self.loggers,
             settings_limit=settings_limit,
             caught_up=self.changes.caught_up,
+            has_groups=has_groups,
         )
 
     async def run(self) -> None:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterable, Mapping
 from itertools import product
 
-from ...base.acl_rules.operations_of_types import OPERATIONS_OF_TYPES
+from ...base.acl_rules.operations_of_types import OPERATIONS_OF_TYPES, exists_for
 from ...base.acl_rules.question import OPTIONS_OF_TYPES
 from ...base.acls import (
     CLUSTER_NAME,
@@ -100,7 +100,11 @@ def _entries(options: argparse.Namespace, operations: Iterable[AclOperation]) ->
 
 def _check_operations(found: EntriesOfResources) -> None:
     for resource, entries in found.items():
-        valid = (*OPERATIONS_OF_TYPES[resource.resource_type], AclOperation.ALL)
-        if any(entry.operation not in valid for entry in entries):
+        kind = resource.resource_type
+        wrong = (
+            each for each in entries if not (each.operation is AclOperation.ALL or exists_for(kind, each.operation))
+        )
+        if any(wrong):
+            valid = (*OPERATIONS_OF_TYPES[kind], AclOperation.ALL)
             names = ", ".join(each.pascal_name for each in valid)
-            raise UsageError(f"ResourceType {resource.resource_type.name} only supports operations {names}")
+            raise UsageError(f"ResourceType {kind.name} only supports operations {names}")

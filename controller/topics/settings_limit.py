@@ -1,6 +1,6 @@
-"""The limits on settings that are stored in the metadata tree: of all topics together, and of one broker.
+"""The limits on settings that are stored in the metadata tree: of all topics and groups together, and of one broker.
 
-``pybroker.topic.settings.max.bytes`` bounds the topics; Kafka leaves that to a policy class of the user's.
+``pybroker.topic.settings.max.bytes`` bounds topics and groups; Kafka leaves that to a policy class of the user's.
 ``pybroker.broker.settings.max.bytes`` bounds a broker; Kafka's bound is the size of a ZooKeeper node.
 """
 
@@ -21,7 +21,7 @@ def settings_bytes(settings: Mapping[str, str | None]) -> int:
 
 
 class SettingsLimit:
-    """``used_bytes`` returns the size of all topics' settings; changes not seen yet may exceed the limit."""
+    """``used_bytes``: the size of the settings of all topics and groups; changes not seen yet may exceed the limit."""
 
     def __init__(self, max_bytes: int, used_bytes: Callable[[], int]) -> None:
         self._max_bytes = max_bytes
@@ -29,11 +29,14 @@ class SettingsLimit:
 
     def check(self, before: Mapping[str, str], after: Mapping[str, str | None]) -> None:
         """Raises PolicyViolationError when a topic's settings grow beyond the limit."""
-        growth = settings_bytes(after) - settings_bytes(before)
+        self.check_growth(settings_bytes(after) - settings_bytes(before))
+
+    def check_growth(self, growth: int) -> None:
+        """Raises PolicyViolationError when the settings grow by so many bytes beyond the limit."""
         used = self._used_bytes()
         if growth > 0 and used + growth > self._max_bytes:
             raise PolicyViolationError(
-                f"The settings of all topics have {used} bytes; {growth} more would exceed the limit of "
+                f"The settings of all topics and groups have {used} bytes; {growth} more would exceed the limit of "
                 f"{self._max_bytes} (pybroker.topic.settings.max.bytes)."
             )
 

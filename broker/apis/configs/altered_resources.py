@@ -48,6 +48,8 @@ def require_right(context: RequestContext, operation: AclOperation, resource: Re
     """Raises the authorization error. Rights to settings of brokers and of their loggers are rights to the cluster."""
     if resource.resource_type == ResourceType.TOPIC:
         context.require(operation, AclResourceType.TOPIC, resource.resource_name)
+    elif resource.resource_type == ResourceType.GROUP:
+        context.require(operation, AclResourceType.GROUP, resource.resource_name)
     else:
         context.require_on_cluster(operation)
 

@@ -1,7 +1,8 @@
-"""DescribeConfigs (KIP-133): the settings of topics, brokers and loggers, and the source of each value.
+"""DescribeConfigs (KIP-133): the settings of topics, brokers, loggers and groups, and the source of each value.
 
 Behaviour:
 - Any broker describes topics. A broker describes its own settings, and those set for all brokers (an empty name).
+- Groups have settings where the consumer protocol is served; any broker describes them.
 - Passwords, and values of settings that this broker does not know, are null.
 
 v0 whether a value is the default · v1 its source, and synonyms on request (KIP-226) · v3 types, and documentation on
@@ -21,8 +22,10 @@ from ....config.config_entries import (
     ConfigType,
     broker_entries,
     cluster_entries,
+    group_entries,
     topic_entries,
 )
+from ....config.group_config import GroupConfig
 from ....config.topic_config import TopicConfig, usable_overrides
 from ....controller.topics.topic_names import check_topic_name
 from ....controller.tree.cluster_tree import ClusterTree
@@ -66,16 +69,22 @@ class DescribeConfigs:
         dynamic: DynamicConfig,
         topic_exists: Callable[[str], bool],
         loggers: LoggerLevels,
+        groups: Callable[[str], GroupConfig],
+        has_groups: Callable[[], bool],
     ) -> None:
+        """``has_groups``: whether groups have settings now."""
         self._broker_id = broker_id
         self._tree = tree
         self._dynamic = dynamic
         self._topic_exists = topic_exists
         self._loggers = loggers
+        self._groups = groups
+        self._has_groups = has_groups
 
     async def __call__(self, context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+        served = (*_SERVED, ResourceType.GROUP) if self._has_groups() else _SERVED
         for resource in request.resources:
-            if resource.resource_type not in _SERVED:
+            if resource.resource_type not in served:
                 raise InvalidRequestError(f"Resources of type {resource.resource_type} have no settings here.")
         show = cache(partial(_shown, context.api_version, request.include_synonyms, request.include_documentation))
         topics = _TopicSettings(self._dynamic.config, show)
@@ -122,6 +131,10 @@ class DescribeConfigs:
             case ResourceType.BROKER_LOGGER:
                 self._require_this_broker(name)
                 return [_logger_entry(logger, level) for logger, level in self._loggers.levels().items()]
+            case ResourceType.GROUP:
+                if not name:
+                    raise InvalidRequestError("The id of a group is missing.")
+                return group_entries(self._groups(name))
             case _:
                 raise InvalidRequestError("Subscriptions of client metrics are served in KRaft mode only.")
 

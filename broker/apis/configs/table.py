@@ -16,10 +16,21 @@ __all__ = ["config_apis"]
 
 def config_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     settings, metadata, topic_exists = parts.settings, parts.metadata, parts.cache.has_topic
-    altered_config = settings.altered_config(topic_exists, metadata.settings_limit)
+    group_version = parts.group_version
+
+    def has_groups() -> bool:
+        return group_version.level > 0
+
+    altered_config = settings.altered_config(topic_exists, metadata.settings_limit, has_groups)
     return {
         ApiKey.DESCRIBE_CONFIGS: DescribeConfigs(
-            metadata.identity.broker_id, metadata.tree, settings.dynamic, topic_exists, settings.loggers
+            metadata.identity.broker_id,
+            metadata.tree,
+            settings.dynamic,
+            topic_exists,
+            settings.loggers,
+            settings.groups,
+            has_groups,
         ),
         ApiKey.ALTER_CONFIGS: AlterConfigs(altered_config),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: IncrementalAlterConfigs(altered_config),

@@ -7,6 +7,7 @@ v1 the type of each member.
 
 from collections.abc import Iterable
 
+from ....base.acl_rules.operations_of_types import OPERATIONS_ON_GROUP_SETTINGS
 from ....base.acls import AclOperation, AclResourceType
 from ....protocol.errors import ErrorCode, KafkaError, UnsupportedVersionError
 from ....protocol.messages.consumer_group_describe import (
@@ -44,7 +45,9 @@ class ConsumerGroupDescribe:
         groups = [self._described(context, group_id) for group_id in names]
         for group in groups if request.include_authorized_operations else ():
             if not group.error_code:
-                group.authorized_operations = context.operation_bits(AclResourceType.GROUP, group.group_id)
+                group.authorized_operations = context.operation_bits(
+                    AclResourceType.GROUP, group.group_id, OPERATIONS_ON_GROUP_SETTINGS
+                )
         return ConsumerGroupDescribeResponse(groups=groups)
 
     def _described(self, context: RequestContext, group_id: str) -> DescribedGroup:

@@ -12,6 +12,7 @@ from pybroker.broker.apis.configs.incremental_alter_configs import IncrementalAl
 from pybroker.broker.requests.duplicate_names import MAX_DUPLICATES
 from pybroker.broker.settings.altered_config import AlteredConfig
 from pybroker.broker.settings.dynamic_config import DynamicConfig
+from pybroker.broker.settings.group_configs import GroupConfigs
 from pybroker.broker.settings.loggers import LoggerLevels
 from pybroker.config.dynamic_layers import DynamicLayers
 from pybroker.config.load import load_config
@@ -28,6 +29,7 @@ from pybroker.protocol.messages.describe_configs import (
     DescribeConfigsResult,
 )
 from support.clients.config_requests import (
+    APPEND,
     BROKER,
     DEFAULT,
     DELETE,
@@ -71,14 +73,21 @@ class Handlers:
             loggers=loggers,
             settings_limit=SettingsLimit(1 << 30, lambda: 0),
             caught_up=self.caught_up,
+            has_groups=lambda: self.has_groups,
         )
-        self.describe = DescribeConfigs(1, tree, self.dynamic, exists, loggers)
+        self.groups = GroupConfigs(self.dynamic.config)
+        self.has_groups = True
+        self.describe = DescribeConfigs(
+            1, tree, self.dynamic, exists, loggers, lambda group: self.groups(group), lambda: self.has_groups
+        )
         self.replace = AlterConfigs(altered)
         self.alter = IncrementalAlterConfigs(altered)
 
     async def caught_up(self) -> None:
         cluster_wide = await self.tree.config("brokers", "<default>")
         self.dynamic.load(DynamicLayers(cluster_wide, await self.tree.config("brokers", "1")))
+        self.groups = GroupConfigs(self.dynamic.config)
+        await self.groups.load(self.tree)
 
     async def entries(
         self, version: int, resource: Resource, *names: str
@@ -265,3 +274,67 @@ async def test_event_loop_stays_free_while_very_many_config_resources_are_refuse
         "replace": replace(*((each, {"retention.ms": "5"}) for each in unknown)),
     }
     assert await turns_during(call(getattr(handlers, api), 1, requests[api])) > 10
+
+
+# -- settings of groups
+
+GROUP, OF_GROUP = 32, 8
+SESSION, INTERVAL = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
+
+
+async def change_group(handlers: Handlers, group: str, *changes: Change) -> ErrorCode:
+    response = await call(handlers.alter, 1, alter((Resource(GROUP, group), changes)))
+    return ErrorCode(response.responses[0].error_code)
+
+
+async def test_settings_of_a_group_are_described_with_the_groups_own_value_first(handlers: Handlers) -> None:
+    assert await change_group(handlers, "a/b", Change(SESSION, SET, "50000")) is ErrorCode.NONE
+    described = await handlers.entries(4, Resource(GROUP, "a/b"))
+    session, interval = described[SESSION], described[INTERVAL]
+    assert (session.value, session.config_source, layers(session)) == (
+        "50000",
+        OF_GROUP,
+        [(SESSION, "50000", OF_GROUP)],
+    )
+    assert (interval.value, interval.config_source, interval.read_only) == ("5000", DEFAULT, False)
+    assert described["share.auto.offset.reset"].value == "latest"
+    assert (await handlers.entries(4, Resource(GROUP, "other")))[SESSION].value == "45000"
+
+
+async def test_group_without_settings_of_its_own_has_no_node(handlers: Handlers) -> None:
+    await change_group(handlers, "g", Change(SESSION, SET, "50000"))
+    assert handlers.groups("g").int(SESSION) == 50_000
+    assert await change_group(handlers, "g", Change(SESSION, DELETE)) is ErrorCode.NONE
+    assert await handlers.tree.store.children("/config/groups") == []
+    assert handlers.groups("g").int(SESSION) == 45_000
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ([Change(SESSION, SET, "44999")], ErrorCode.INVALID_CONFIG),
+        ([Change(SESSION, SET, "60001")], ErrorCode.INVALID_CONFIG),
+        ([Change(INTERVAL, SET, "15001")], ErrorCode.INVALID_CONFIG),
+        ([Change("session.timeout.ms", SET, "50000")], ErrorCode.INVALID_CONFIG),
+        ([Change("share.auto.offset.reset", SET, "by_duration:1h")], ErrorCode.INVALID_CONFIG),
+        ([Change("share.isolation.level", SET, "none")], ErrorCode.INVALID_CONFIG),
+        ([Change(SESSION, APPEND, "50000")], ErrorCode.INVALID_CONFIG),
+        ([Change("share.auto.offset.reset", SET, "by_duration:PT1H")], ErrorCode.NONE),
+    ],
+)
+async def test_settings_of_a_group_are_checked_by_the_brokers_bounds(
+    handlers: Handlers, changes: list[Change], code: ErrorCode
+) -> None:
+    assert await change_group(handlers, "g", *changes) is code
+
+
+@pytest.mark.parametrize("group", ["", ".", ".."])
+async def test_group_that_can_have_no_node_has_no_settings(handlers: Handlers, group: str) -> None:
+    assert await change_group(handlers, group, Change(SESSION, SET, "50000")) is ErrorCode.INVALID_REQUEST
+
+
+async def test_groups_have_no_settings_where_the_consumer_protocol_is_not_served(handlers: Handlers) -> None:
+    handlers.has_groups = False
+    assert await change_group(handlers, "g", Change(SESSION, SET, "50000")) is ErrorCode.INVALID_REQUEST
+    with pytest.raises(InvalidRequestError):
+        await call(handlers.describe, 4, describe(Resource(GROUP, "g")))

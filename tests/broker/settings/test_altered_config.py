@@ -42,6 +42,7 @@ class House:
             loggers=LoggerLevels(self.manager),
             settings_limit=SettingsLimit(1 << 30, lambda: 0),
             caught_up=self.caught_up,
+            has_groups=lambda: True,
         )
 
     async def caught_up(self) -> None:
@@ -171,7 +172,7 @@ async def test_unusable_stored_settings_do_not_block_changes_of_others(house: Ho
         (LOGGER, "1", Operation("root", DELETE, None), InvalidRequestError),
         (LOGGER, "", Operation("kitchen", SET, "INFO"), InvalidRequestError),
         (ResourceType.CLIENT_METRICS, "m", Operation("interval.ms", SET, "5"), InvalidRequestError),
-        (ResourceType.GROUP, "g", Operation("x", SET, "5"), InvalidRequestError),
+        (ResourceType.GROUP, "g", Operation("x", SET, "5"), InvalidConfigurationError),
         (0, "t", Operation("retention.ms", SET, "5"), InvalidRequestError),
     ],
     ids=str,

@@ -27,7 +27,6 @@ SETTINGS = {
 EMPTY_IS_DONE = "later releases of Kafka: an empty group has nothing to assign (KAFKA-20442)"
 HELD = "later releases of Kafka: the partitions that a member still has to give back are shown too (KAFKA-20431)"
 ANOTHER_ASSIGNOR = "later releases of Kafka: another assignor assigns anew (KAFKA-20434)"
-NO_SETTINGS = "groups have no settings here: their operations are those of Kafka 3.9"
 NO_MIX = "a classic member cannot join: it is refused at once, before it gets a member id"
 ALLOWED: dict[str, list[Allowed]] = {
     "join_and_leave": [Allowed("* groups.0.assignmentEpoch", EMPTY_IS_DONE, 1, 2)],
@@ -41,7 +40,6 @@ ALLOWED: dict[str, list[Allowed]] = {
         Allowed("2 JoinGroup *: errorCode", NO_MIX, "MEMBER_ID_REQUIRED", "INCONSISTENT_GROUP_PROTOCOL"),
         Allowed("2 JoinGroup *: memberId", NO_MIX, "<member 1>", ""),
     ],
-    "describe_and_list": [Allowed("* (operations): groups.0.authorizedOperations", NO_SETTINGS, 3400, 328)],
 }
 """The permanent differences by scenario, with the reasons."""
 

@@ -7,11 +7,14 @@ from pybroker.broker.coordinator.group.consumer.consumer_groups import ConsumerP
 from pybroker.broker.coordinator.group.consumer.heartbeat import HeartbeatAnswer
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.settings import GroupSettings
+from pybroker.config.group_config import GroupConfig
+from pybroker.config.load import load_config
 from support.clients.group_clients import NO_DELAY
 from support.in_process.consumer_groups import GROUP, SETTINGS, Topics, heartbeat
 from support.in_process.offsets_topic import AwaitedOffsetsTopic, OffsetsTopic
 from support.time.virtual_time import VirtualTime
 
+_CONFIG = load_config("")
 __all__ = ["ConsumerWorld", "Reply"]
 
 
@@ -43,7 +46,9 @@ class ConsumerWorld:
         """The topics that members may not see."""
         self.loads: list[tuple[int, int]] = []
         numbers = count(1)
-        ports = ConsumerPorts(SETTINGS, topics)
+        self.own_settings: dict[str, str] = {}
+        """The settings of all groups."""
+        ports = ConsumerPorts(SETTINGS, topics, lambda _group: GroupConfig.in_force(_CONFIG, self.own_settings))
         self.coordinator = GroupCoordinator(
             settings, self.log, self.time, self.time.now_ms, lambda: f"{next(numbers):04}", ports
         )

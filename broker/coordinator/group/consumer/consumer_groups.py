@@ -11,6 +11,7 @@ from uuid import UUID
 
 from .....base.quiet_lines import QUIET
 from .....base.timers import Scheduler
+from .....config.group_config import GroupConfig
 from .....protocol.codec import NULL_UUID
 from .....protocol.errors import (
     ErrorCode,
@@ -53,10 +54,14 @@ HeartbeatReply = Callable[[HeartbeatAnswer], None]
 
 
 class ConsumerPorts(NamedTuple):
-    """The parts of the broker that consumer groups use."""
+    """The parts of the broker that consumer groups use.
+
+    ``group_config``: the settings of a group by its id; None where groups have no settings of their own.
+    """
 
     settings: ConsumerGroupSettings
     topics: TopicLookup
+    group_config: Callable[[str], GroupConfig] | None = None
 
 
 class _NoTopics:
@@ -102,7 +107,7 @@ class ConsumerGroups:
         self._new_member_id = new_member_id
         self._ports = ports
         self._index = SubscriptionIndex()
-        self._timers = MemberTimers(scheduler, settings.session_timeout_ms, self._remove)
+        self._timers = MemberTimers(scheduler, self._session_timeout_ms, self._remove)
         self._writer = GroupWriter(registry, log, max_batch_bytes, self._applied, reload)
         self._targets = TargetRuns(scheduler, settings, ports.topics, ASSIGNORS, self._target_computed)
         self._patterns = PatternResolution(scheduler, now_ms, settings, ports.topics, self._patterns_resolved)
@@ -137,7 +142,7 @@ class ConsumerGroups:
         """Raises KafkaError when the request is refused."""
         known = self._registry.get(request.group_id)
         group = self._group_for(request, known)
-        records, answer = decide(group, request, self._world())
+        records, answer = decide(group, request, self._world(group.group_id))
 
         def written(error: ErrorCode) -> None:
             reply(answer if error is ErrorCode.NONE else _refused(error_for(error)))
@@ -242,8 +247,16 @@ class ConsumerGroups:
         if records:
             self._writer.write(group, records, _ignore)
 
-    def _world(self) -> World:
-        return World(self._ports.topics, self._settings, self._now_ms(), check_pattern, self._new_member_id)
+    def _world(self, group_id: str) -> World:
+        settings = self._settings_of(group_id)
+        return World(self._ports.topics, settings, self._now_ms(), check_pattern, self._new_member_id)
+
+    def _settings_of(self, group_id: str) -> ConsumerGroupSettings:
+        group_config = self._ports.group_config
+        return self._settings if group_config is None else self._settings.of_group(group_config(group_id))
+
+    def _session_timeout_ms(self, group_id: str) -> int:
+        return self._settings_of(group_id).session_timeout_ms
 
 
 def _refused(error: KafkaError) -> HeartbeatAnswer:

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from .....config.config import Config
+from .....config.group_config import GroupConfig
 from .....config.group_protocols import assignor_name
 
 __all__ = ["ConsumerGroupSettings"]
@@ -29,4 +30,13 @@ class ConsumerGroupSettings(NamedTuple):
             heartbeat_interval_ms=config.int("group.consumer.heartbeat.interval.ms"),
             max_size=config.int("group.consumer.max.size"),
             assignors=tuple(dict.fromkeys(name for name in names if name is not None)),
+        )
+
+    def of_group(self, group: GroupConfig) -> "ConsumerGroupSettings":
+        """These settings with those that are set on a group."""
+        if not group.overrides:
+            return self
+        return self._replace(
+            session_timeout_ms=group.int("consumer.session.timeout.ms"),
+            heartbeat_interval_ms=group.int("consumer.heartbeat.interval.ms"),
         )

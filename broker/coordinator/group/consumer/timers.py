@@ -15,13 +15,19 @@ __all__ = ["MemberTimers"]
 
 
 class MemberTimers:
-    """``remove`` is called with a group, a member id and the reason in words, when a time is over."""
+    """``session_timeout_ms``: of a group by its id; it may change.
+
+    ``remove`` is called with a group, a member id and the reason in words, when a time is over.
+    """
 
     def __init__(
-        self, scheduler: Scheduler, session_timeout_ms: int, remove: Callable[[ConsumerGroup, str, str], None]
+        self,
+        scheduler: Scheduler,
+        session_timeout_ms: Callable[[str], int],
+        remove: Callable[[ConsumerGroup, str, str], None],
     ) -> None:
         self._scheduler = scheduler
-        self._session_s = session_timeout_ms / 1000
+        self._session_timeout_ms = session_timeout_ms
         self._remove = remove
         self._sessions: dict[str, dict[str, _Session]] = {}
         """Group id → member id → session"""
@@ -43,13 +49,15 @@ class MemberTimers:
     def keep_alive(self, group: ConsumerGroup, member_id: str) -> None:
         """Extend the member's session."""
         sessions = self._sessions.setdefault(group.group_id, {})
-        deadline_s = self._scheduler.time() + self._session_s
+        deadline_s = self._scheduler.time() + self._session_timeout_ms(group.group_id) / 1000
         session = sessions.get(member_id)
-        if session is None:
-            timer = self._scheduler.call_at(deadline_s, self._session_due, group, member_id)
-            sessions[member_id] = _Session(deadline_s, timer)
-        else:
+        if session is not None and session.due_s <= deadline_s:
             session.deadline_s = deadline_s
+            return
+        if session is not None:  # the group's session timeout is shorter now
+            session.timer.cancel()
+        timer = self._scheduler.call_at(deadline_s, self._session_due, group, member_id)
+        sessions[member_id] = _Session(deadline_s, timer)
 
     def follow(self, group: ConsumerGroup, records: Iterable[GroupRecord]) -> None:
         """The group has changed by these records."""
@@ -84,7 +92,8 @@ class MemberTimers:
     def _session_due(self, group: ConsumerGroup, member_id: str) -> None:
         session = self._sessions[group.group_id][member_id]
         if self._scheduler.time() < session.deadline_s:
-            session.timer = self._scheduler.call_at(session.deadline_s, self._session_due, group, member_id)
+            session.due_s = session.deadline_s
+            session.timer = self._scheduler.call_at(session.due_s, self._session_due, group, member_id)
             return
         del self._sessions[group.group_id][member_id]
         self._remove(group, member_id, "its session has ended without a heartbeat")
@@ -97,10 +106,10 @@ class MemberTimers:
 
 
 class _Session:
-    """``deadline_s``: when the session ends, by the scheduler's clock."""
+    """``deadline_s``: when the session ends, by the scheduler's clock. ``due_s``: when its timer fires."""
 
-    __slots__ = ("deadline_s", "timer")
+    __slots__ = ("deadline_s", "due_s", "timer")
 
     def __init__(self, deadline_s: float, timer: TimerHandle) -> None:
-        self.deadline_s = deadline_s
+        self.deadline_s = self.due_s = deadline_s
         self.timer = timer

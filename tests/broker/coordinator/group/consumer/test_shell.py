@@ -100,6 +100,27 @@ async def test_member_without_heartbeats_is_removed_after_its_session() -> None:
     assert (await ConsumerWorld.loaded(world.topics, log=world.log)).group.is_empty
 
 
+async def test_changed_session_timeout_of_a_group_counts_from_the_next_heartbeat() -> None:
+    world = await ConsumerWorld.loaded(Topics(t=3))
+    world.own_settings["consumer.session.timeout.ms"] = "60000"
+    await world.beat("a", 0, names=("t",))
+    world.time.advance(59_999)
+    assert set(world.group.members) == {"a"}
+    world.own_settings["consumer.session.timeout.ms"] = "45000"
+    await world.beat("a", 1)
+    world.time.advance(44_999)
+    assert set(world.group.members) == {"a"}
+    world.time.advance(1)
+    assert world.group.is_empty
+
+
+async def test_heartbeat_interval_of_a_group_is_told_with_the_next_response() -> None:
+    world = await ConsumerWorld.loaded(Topics(t=3))
+    assert (await world.beat("a", 0, names=("t",))).heartbeat_interval_ms == SETTINGS.heartbeat_interval_ms
+    world.own_settings["consumer.heartbeat.interval.ms"] = "7000"
+    assert (await world.beat("a", 1)).heartbeat_interval_ms == 7_000
+
+
 async def test_member_that_keeps_partitions_too_long_is_removed() -> None:
     world = await ConsumerWorld.loaded(Topics(t=4))
     first = await world.beat("a", 0, names=("t",), rebalance_timeout_ms=10_000)
