@@ -1,6 +1,6 @@
 """WriteShareGroupState (API 85): persist the delivery state of a share group's partitions (KIP-932).
 
-Unstable in 3.9, so it is not advertised.
+v1 brings the number of offsets whose delivery is complete (KIP-1226). Unstable in 3.9, so it is not advertised.
 """
 
 from uuid import UUID
@@ -22,6 +22,7 @@ class PartitionData(wire.Struct):
     state_epoch: int = wire.int32("0+", default=0)
     leader_epoch: int = wire.int32("0+", default=0)
     start_offset: int = wire.int64("0+", default=0)
+    delivery_complete_count: int = wire.int32("1+", default=-1, ignorable=True)
     state_batches: list[StateBatch] = wire.array(StateBatch, "0+", default_factory=list)
 
 
@@ -31,7 +32,7 @@ class WriteStateData(wire.Struct):
     partitions: list[PartitionData] = wire.array(PartitionData, "0+", default_factory=list)
 
 
-@wire.message(api_key=85, versions="0", flexible="0+")
+@wire.message(api_key=85, versions="0-1", flexible="0+")
 class WriteShareGroupStateRequest(wire.Message):
     group_id: str = wire.string("0+", default="")
     topics: list[WriteStateData] = wire.array(WriteStateData, "0+", default_factory=list)
@@ -50,6 +51,6 @@ class WriteStateResult(wire.Struct):
     partitions: list[PartitionResult] = wire.array(PartitionResult, "0+", default_factory=list)
 
 
-@wire.message(api_key=85, versions="0", flexible="0+")
+@wire.message(api_key=85, versions="0-1", flexible="0+")
 class WriteShareGroupStateResponse(wire.Message):
     results: list[WriteStateResult] = wire.array(WriteStateResult, "0+", default_factory=list)

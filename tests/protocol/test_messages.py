@@ -30,7 +30,8 @@ def _definitions() -> dict[str, Definition]:
 
 
 def _add_later_versions(definitions: dict[str, Definition]) -> None:
-    definitions.update({definition["name"]: definition for definition in LATER["consumerOffsetsRecords"]})
+    for section in ("consumerOffsetsRecords", "shareGroupStateRecords"):
+        definitions.update({definition["name"]: definition for definition in LATER[section]})
     for api, version in LATER["lastVersions"].items():
         for name in (f"{api}Request", f"{api}Response"):
             definitions[name]["validVersions"] = f"0-{version}"

@@ -21,7 +21,13 @@ from support.golden_records import check_down_conversion, check_record_batches
 
 Line = dict[str, Any]
 
-STORED_WITH_VERSION = ("consumer_offsets", "transaction_state", "consumer_protocol", "default_principal")
+STORED_WITH_VERSION = (
+    "consumer_offsets",
+    "transaction_state",
+    "share_group_state",
+    "consumer_protocol",
+    "default_principal",
+)
 """Modules whose stored messages begin with their version as an int16."""
 OTHER_MODULES = (*STORED_WITH_VERSION, "headers", "control_records")
 

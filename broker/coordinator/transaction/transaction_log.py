@@ -1,12 +1,7 @@
-"""Writes the records of transactional ids to ``__transaction_state`` and settles their pending pictures.
-
-Why an outcome is not just an error: a record that was written but not committed in time may be committed later. If the
-coordinator went on from the old picture then, it and the log would disagree about whether a transaction is decided.
-"""
+"""Writes the records of transactional ids to ``__transaction_state`` and settles their pending pictures."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import Enum, auto
 
 from ....base.kafka_names import TRANSACTION_STATE_TOPIC
 from ....base.quiet_lines import QUIET
@@ -15,6 +10,7 @@ from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.records.builder import build_batch
 from ....protocol.records.compression import Codec
 from ....protocol.records.walk import Record
+from ..append_result import TOO_LARGE, AppendResult, append_error, append_result
 from ..internal_log import AppendOutcome, InternalAppend, RecordSink
 from .ending import dead
 from .picture import TransactionPicture
@@ -22,56 +18,15 @@ from .records import FLEXIBLE_VERSION, encode_key, encode_value
 from .states import ENDED_STATES
 from .transaction import Transaction
 
-__all__ = ["AppendResult", "TransactionLog", "append_error", "append_result"]
+__all__ = ["TransactionLog"]
 
 logger = logging.getLogger(__name__)
 
 Written = Callable[[ErrorCode], None]
 
-_TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE})
-_REFUSED = _TOO_LARGE | {
-    ErrorCode.KAFKA_STORAGE_ERROR,  # a full disk; after other errors of a disk this broker does not lead any more
-    ErrorCode.NOT_ENOUGH_REPLICAS,
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-}
-_UNAVAILABLE = frozenset(
-    {
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.NOT_ENOUGH_REPLICAS,
-        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-        ErrorCode.REQUEST_TIMED_OUT,
-    }
-)
-_MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR})
 _BATCH_OVERHEAD_BYTES = 61
 _TOMBSTONE_OVERHEAD_BYTES = 30
 """At most, without the key: lengths, attributes, deltas."""
-
-
-class AppendResult(Enum):
-    """The knowledge about a record after its append."""
-
-    COMMITTED = auto()
-    """Also when the ISR has shrunk below the minimum since: the high watermark covers the record."""
-    NOT_WRITTEN = auto()
-    """It was refused before it was written, so it will never take effect."""
-    IN_DOUBT = auto()
-    """It may be in the log and be committed later."""
-
-
-def append_result(outcome: AppendOutcome) -> AppendResult:
-    if not isinstance(outcome, KafkaError) or outcome.code is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND:
-        return AppendResult.COMMITTED
-    return AppendResult.NOT_WRITTEN if outcome.code in _REFUSED else AppendResult.IN_DOUBT
-
-
-def append_error(code: ErrorCode) -> ErrorCode:
-    """The error code for a client whose change was not committed."""
-    if code in _UNAVAILABLE:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if code in _MOVED:
-        return ErrorCode.NOT_COORDINATOR
-    return ErrorCode.UNKNOWN_SERVER_ERROR if code in _TOO_LARGE else code
 
 
 class TransactionLog:
@@ -133,7 +88,7 @@ class TransactionLog:
         self, partition: int, batch: Sequence[Transaction], forgotten: Callable[[Transaction], None]
     ) -> None:
         def finish(outcome: AppendOutcome) -> None:
-            if isinstance(outcome, KafkaError) and outcome.code in _TOO_LARGE and len(batch) > 1:
+            if isinstance(outcome, KafkaError) and outcome.code in TOO_LARGE and len(batch) > 1:
                 middle = len(batch) // 2
                 self._write_tombstones(partition, batch[:middle], forgotten)
                 self._write_tombstones(partition, batch[middle:], forgotten)

@@ -117,6 +117,15 @@ def fetched_in_a_mode(value: Value, kind: str) -> None:
         value.update(shareAcquireMode=1, isRenewAck=True)
 
 
+def with_completed_deliveries(value: Value, kind: str) -> None:
+    for topic in value.get("topics", ()) if kind == "request" else value["results"]:
+        for number, partition in enumerate(topic["partitions"]):
+            if "startOffset" in partition:
+                partition["deliveryCompleteCount"] = 70_000 + number
+                if kind == "response":
+                    partition["leaderEpoch"] = number
+
+
 NO_FACTOR_CHANGE = ("allowReplicationFactorChange", False, None)
 CHANGES: dict[str, Changes] = {
     "Produce": {13: produced},
@@ -132,6 +141,8 @@ CHANGES: dict[str, Changes] = {
     "UpdateFeatures": {2: without_results},
     "ConsumerGroupHeartbeat": {1: with_field("subscribedTopicRegex", "λ.*|b", kind_of_frame="request")},
     "ConsumerGroupDescribe": {1: with_member_types},
+    "WriteShareGroupState": {1: with_completed_deliveries},
+    "ReadShareGroupStateSummary": {1: with_completed_deliveries},
     "ShareFetch": {1: fetched_by_share_group, 2: fetched_in_a_mode},
     "ShareAcknowledge": {
         1: unchanged,

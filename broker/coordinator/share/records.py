@@ -1,0 +1,125 @@
+"""The records of ``__share_group_state``, byte for byte as Kafka 4.2 writes them.
+
+The version of a key says what the record is: 0 a snapshot, 1 an update. A snapshot without a value deletes the state.
+"""
+
+from collections.abc import Iterable
+
+from ....base.buffer import Buffer
+from ....protocol.codec import DecodeError, decode
+from ....protocol.messages.share_group_state import (
+    ShareSnapshotKey,
+    ShareSnapshotValue,
+    ShareUpdateKey,
+    ShareUpdateValue,
+)
+from ....protocol.messages.share_group_state import StateBatch as StoredBatch
+from ..group.versioned import split_version, with_version
+from .ports import SharePartitionKey
+from .state import DELETION, Deletion, Snapshot, StateRecord, Update
+from .state_batch import StateBatch
+
+__all__ = ["decode_record", "encode_record"]
+
+_SNAPSHOT = 0
+_UPDATE = 1
+_VALUE_VERSION = 0
+
+
+def encode_record(key: SharePartitionKey, record: StateRecord) -> tuple[bytes, bytes | None]:
+    """Key and value."""
+    group_id, topic_id, partition = key
+    if isinstance(record, Update):
+        update_key = ShareUpdateKey(group_id=group_id, topic_id=topic_id, partition=partition)
+        return with_version(update_key, _UPDATE), with_version(_update_value(record), _VALUE_VERSION)
+    snapshot_key = ShareSnapshotKey(group_id=group_id, topic_id=topic_id, partition=partition)
+    value = None if isinstance(record, Deletion) else with_version(_snapshot_value(record), _VALUE_VERSION)
+    return with_version(snapshot_key, _SNAPSHOT), value
+
+
+def decode_record(key: Buffer, value: Buffer | None) -> tuple[SharePartitionKey, StateRecord]:
+    """The share partition and the record. Raises DecodeError for a broken record or a version that is not known."""
+    version, body = split_version(key)
+    if version not in (_SNAPSHOT, _UPDATE):
+        raise DecodeError(f"version {version} of the key is unknown")
+    # The keys of both kinds have the same form.
+    parsed = decode(ShareSnapshotKey, body, 0)
+    found = SharePartitionKey(parsed.group_id, parsed.topic_id, parsed.partition)
+    if value is None:
+        if version == _UPDATE:
+            raise DecodeError("an update without a value")
+        return found, DELETION
+    value_version, value_body = split_version(value)
+    if value_version != _VALUE_VERSION:
+        raise DecodeError(f"version {value_version} of the value is unknown")
+    return found, _snapshot_of(value_body) if version == _SNAPSHOT else _update_of(value_body)
+
+
+def _snapshot_value(record: Snapshot) -> ShareSnapshotValue:
+    return ShareSnapshotValue(
+        snapshot_epoch=record.snapshot_epoch,
+        state_epoch=record.state_epoch,
+        leader_epoch=record.leader_epoch,
+        start_offset=record.start_offset,
+        delivery_complete_count=record.delivery_complete_count,
+        create_timestamp=record.created_ms,
+        write_timestamp=record.written_ms,
+        state_batches=_stored(record.batches),
+    )
+
+
+def _update_value(record: Update) -> ShareUpdateValue:
+    return ShareUpdateValue(
+        snapshot_epoch=record.snapshot_epoch,
+        leader_epoch=record.leader_epoch,
+        start_offset=record.start_offset,
+        delivery_complete_count=record.delivery_complete_count,
+        state_batches=_stored(record.batches),
+    )
+
+
+def _snapshot_of(body: Buffer) -> Snapshot:
+    value = decode(ShareSnapshotValue, body, _VALUE_VERSION)
+    return Snapshot(
+        value.snapshot_epoch,
+        value.state_epoch,
+        value.leader_epoch,
+        value.start_offset,
+        value.delivery_complete_count,
+        value.create_timestamp,
+        value.write_timestamp,
+        _batches(value.state_batches),
+    )
+
+
+def _update_of(body: Buffer) -> Update:
+    value = decode(ShareUpdateValue, body, _VALUE_VERSION)
+    return Update(
+        value.snapshot_epoch,
+        value.leader_epoch,
+        value.start_offset,
+        value.delivery_complete_count,
+        _batches(value.state_batches),
+    )
+
+
+def _stored(batches: Iterable[StateBatch]) -> list[StoredBatch]:
+    return [
+        StoredBatch(
+            first_offset=each.first_offset,
+            last_offset=each.last_offset,
+            delivery_state=each.delivery_state,
+            delivery_count=each.delivery_count,
+        )
+        for each in batches
+    ]
+
+
+def _batches(stored: Iterable[StoredBatch]) -> tuple[StateBatch, ...]:
+    batches = tuple(
+        StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count) for each in stored
+    )
+    for batch in batches:
+        if not 0 <= batch.first_offset <= batch.last_offset:
+            raise DecodeError(f"a batch from offset {batch.first_offset} to {batch.last_offset}")
+    return batches

@@ -1,0 +1,32 @@
+"""The settings of the share coordinator, read once from the broker's configuration."""
+
+from dataclasses import dataclass
+
+from ....config.config import Config
+
+__all__ = ["ShareCoordinatorSettings"]
+
+
+@dataclass(frozen=True, slots=True)
+class ShareCoordinatorSettings:
+    """Named after Kafka's settings (``share.coordinator.*``), with Kafka's defaults.
+
+    Attributes:
+        prune_interval_ms: how often old records are deleted.
+        cold_snapshot_interval_ms: how often, and from which age on, states are stored anew. Both are fixed in Kafka.
+        max_bytes: the memory that all states may take.
+    """
+
+    updates_per_snapshot: int = 500
+    write_timeout_ms: int = 5_000
+    prune_interval_ms: int = 5 * 60_000
+    cold_snapshot_interval_ms: int = 5 * 60_000
+    max_bytes: int = 256 * 1024 * 1024
+
+    @classmethod
+    def from_config(cls, config: Config) -> "ShareCoordinatorSettings":
+        """From a broker's configuration."""
+        return cls(
+            updates_per_snapshot=config.int("share.coordinator.snapshot.update.records.per.snapshot"),
+            write_timeout_ms=config.int("share.coordinator.write.timeout.ms"),
+        )
