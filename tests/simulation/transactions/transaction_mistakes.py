@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 from pybroker.broker import coordinators
 from pybroker.broker.coordinator import internal_topic
+from pybroker.broker.coordinator.append_result import AppendResult, append_result
 from pybroker.broker.coordinator.marker_writer import MarkerWriter
 from pybroker.broker.coordinator.transaction import (
     adding,
@@ -35,7 +36,6 @@ from pybroker.broker.coordinator.transaction.picture import NO_PARTITIONS, Trans
 from pybroker.broker.coordinator.transaction.records import decode_value
 from pybroker.broker.coordinator.transaction.states import ENDING_STATES, IDLE_STATES, TransactionState
 from pybroker.broker.coordinator.transaction.transaction import Transaction
-from pybroker.broker.coordinator.transaction.transaction_log import AppendResult, append_result
 from pybroker.broker.coordinators import Coordinators
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.sentinels import NO_LEADER

@@ -5,18 +5,14 @@ import logging
 import pytest
 from pybroker.base.quiet_lines import QUIET_S
 from pybroker.base.topic_partition import TopicPartition
+from pybroker.broker.coordinator.append_result import AppendResult, append_error, append_result
 from pybroker.broker.coordinator.internal_log import AppendDone, InternalAppend
 from pybroker.broker.coordinator.transaction.ending import completed
 from pybroker.broker.coordinator.transaction.picture import ProducerIdentity, TransactionPicture
 from pybroker.broker.coordinator.transaction.records import decode_key, decode_value
 from pybroker.broker.coordinator.transaction.states import TransactionState
 from pybroker.broker.coordinator.transaction.transaction import Transaction
-from pybroker.broker.coordinator.transaction.transaction_log import (
-    AppendResult,
-    TransactionLog,
-    append_error,
-    append_result,
-)
+from pybroker.broker.coordinator.transaction.transaction_log import TransactionLog
 from pybroker.protocol.errors import ErrorCode, RecordTooLargeError, error_for
 from pybroker.protocol.records.batch import iter_batches
 from support.in_process.offsets_topic import OffsetsTopic
