@@ -314,7 +314,8 @@ def constructor_fields(node: ast.ClassDef) -> int:
 # The number of fields of each, and what the class is. None: a table that may grow.
 WIDE_RECORDS: dict[str, tuple[int | None, str]] = {
     "broker/apis/broker_parts.py:BrokerParts": (None, "the parts of the broker that handlers use"),
-    "broker/coordinator/group/consumer/heartbeat.py:Heartbeat": (13, "the fields of a request"),
+    "broker/coordinator/group/consumer/heartbeat.py:Heartbeat": (14, "the fields of a request"),
+    "broker/coordinator/group/consumer/records.py:MemberMetadata": (10, "the fields of a record"),
     "broker/coordinator/group/joining.py:JoinRequest": (12, "the fields of a request"),
     "broker/coordinator/group/member.py:Member": (15, "the state of a member of a group"),
     "broker/coordinator/group/settings.py:GroupSettings": (None, "Kafka's settings of groups"),

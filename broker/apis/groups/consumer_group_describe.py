@@ -27,7 +27,7 @@ from ...requests.group_version import GroupVersion
 
 __all__ = ["ConsumerGroupDescribe"]
 
-_CONSUMER_MEMBER = 1
+_CLASSIC_MEMBER, _CONSUMER_MEMBER = 0, 1
 _HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
 
 
@@ -90,7 +90,7 @@ def _member(member: describe.DescribedMember) -> Member:
         subscribed_topic_regex=metadata.pattern or "",
         assignment=_assignment(member.assigned),
         target_assignment=_assignment(member.target),
-        member_type=_CONSUMER_MEMBER,
+        member_type=_CONSUMER_MEMBER if metadata.classic is None else _CLASSIC_MEMBER,
     )
 
 

@@ -16,6 +16,11 @@ class ProtocolSupport:
     def __init__(self) -> None:
         self._supporters: Counter[str] = Counter()
 
+    def copy(self) -> "ProtocolSupport":
+        other = ProtocolSupport()
+        other._supporters = self._supporters.copy()
+        return other
+
     def add(self, protocols: Iterable[MemberProtocol]) -> None:
         """A member supports these protocols."""
         self._supporters.update({protocol.name for protocol in protocols})

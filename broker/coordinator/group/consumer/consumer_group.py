@@ -16,6 +16,7 @@ from ..modern.assignment import EMPTY, Assignment, pairs
 from ..offset_expiry import expired_offsets
 from ..results import UNKNOWN_MEMBER_ID, GroupSummary
 from ..subscriptions import CONSUMER_PROTOCOL_TYPE
+from .classic_support import ClassicSupport
 from .member import ConsumerMember, nothing_assigned
 from .memory import assignment_bytes, metadata_bytes, owned_bytes, pattern_bytes
 from .record_bytes import encode_key
@@ -43,6 +44,7 @@ class ConsumerGroup(GroupBase):
     """
 
     __slots__ = (
+        "classic",
         "epoch",
         "is_dead",
         "members",
@@ -71,6 +73,8 @@ class ConsumerGroup(GroupBase):
         """Topic id and partition → the member that has the partition, or still has to give it back."""
         self.patterns: dict[str, ResolvedPattern] = {}
         self.subscriptions = Subscriptions()
+        self.classic = ClassicSupport()
+        """The members that use the classic protocol, counted."""
         self.topics_changed = True
         """Whether subscribed topics may have changed since their hash was computed: the next heartbeat looks. True also
         after loading. Not part of the stored state."""
@@ -92,6 +96,7 @@ class ConsumerGroup(GroupBase):
         other.owners = self.owners.copy()
         other.patterns = self.patterns.copy()
         other.subscriptions = self.subscriptions.copy()
+        other.classic = self.classic.copy()
         return other
 
     # -- state
@@ -192,12 +197,14 @@ class ConsumerGroup(GroupBase):
         current = nothing_assigned(member_id) if known is None else known.current
         self.members[member_id] = ConsumerMember(metadata, current)
         self.subscriptions.add(metadata)
+        self.classic.add(metadata)
         if metadata.instance_id is not None:
             self.static_members[metadata.instance_id] = member_id
         self._grow(metadata_bytes(metadata))
 
     def _forget_metadata(self, metadata: MemberMetadata) -> None:
         self.subscriptions.remove(metadata)
+        self.classic.remove(metadata)
         if metadata.instance_id is not None and self.static_members.get(metadata.instance_id) == metadata.member_id:
             del self.static_members[metadata.instance_id]
         self._grow(-metadata_bytes(metadata))
@@ -255,7 +262,9 @@ class ConsumerGroup(GroupBase):
         has_name = request.member_id != UNKNOWN_MEMBER_ID or request.group_instance_id is not None
         if is_transactional and request.generation_id < 0 and not has_name:
             return ErrorCode.NONE
-        if not is_transactional and request.member_id in self.members and not request.knows_epochs:
+        member = self.members.get(request.member_id)
+        is_modern = member is not None and not member.is_classic
+        if not is_transactional and is_modern and not request.knows_epochs:
             return ErrorCode.UNSUPPORTED_VERSION
         error = self.epoch_error(request.member_id, request.generation_id)
         if is_transactional and error is ErrorCode.STALE_MEMBER_EPOCH:  # the API knows no such code
@@ -270,7 +279,9 @@ class ConsumerGroup(GroupBase):
         member = self.members.get(member_id)
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        return ErrorCode.NONE if epoch == member.epoch >= 0 else ErrorCode.STALE_MEMBER_EPOCH
+        if epoch == member.epoch >= 0:
+            return ErrorCode.NONE
+        return ErrorCode.ILLEGAL_GENERATION if member.is_classic else ErrorCode.STALE_MEMBER_EPOCH
 
     def refuses_deletion_of_offsets(self) -> ErrorCode:
         return ErrorCode.NONE

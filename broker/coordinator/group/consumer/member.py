@@ -25,6 +25,11 @@ class ConsumerMember(NamedTuple):
     def epoch(self) -> int:
         return self.current.epoch
 
+    @property
+    def is_classic(self) -> bool:
+        """Whether the member uses the classic protocol."""
+        return self.metadata.classic is not None
+
     def has_reached(self, target_epoch: int) -> bool:
         """Whether the member has all that the target assignment of this epoch gives it."""
         return self.current.state is MemberState.STABLE and self.current.epoch == target_epoch

@@ -1,6 +1,7 @@
 """Memory used by consumer groups, by the rules of ``group/memory.py``. The constants are estimates."""
 
 from .....protocol.text_size import text_bytes
+from ..memory import protocols_bytes
 from ..modern.assignment import Assignment
 from .records import MemberMetadata, ResolvedPattern
 
@@ -18,7 +19,8 @@ def metadata_bytes(metadata: MemberMetadata) -> int:
     ids_bytes = text_bytes(metadata.member_id) + text_bytes(metadata.instance_id or "")
     texts = (metadata.rack_id, metadata.client_id, metadata.client_host, metadata.pattern, metadata.server_assignor)
     names_bytes = sum(_NAME_BYTES + text_bytes(name) for name in metadata.names)
-    return _MEMBER_BYTES + 2 * ids_bytes + sum(text_bytes(text or "") for text in texts) + names_bytes
+    classic_bytes = 0 if metadata.classic is None else protocols_bytes(metadata.classic.protocols)
+    return _MEMBER_BYTES + 2 * ids_bytes + sum(text_bytes(text or "") for text in texts) + names_bytes + classic_bytes
 
 
 def assignment_bytes(assignment: Assignment) -> int:

@@ -10,6 +10,8 @@ from uuid import UUID
 from .....base.buffer import Buffer
 from .....protocol.codec import DecodeError, Message, decode
 from .....protocol.messages.consumer_offsets import (
+    ClassicMemberMetadata,
+    ClassicProtocol,
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataKey,
@@ -26,9 +28,11 @@ from .....protocol.messages.consumer_offsets import (
     TopicPartition,
     TopicPartitions,
 )
+from ..member import MemberProtocol
 from ..modern.assignment import Assignment
 from ..versioned import split_version, with_version
 from .records import (
+    ClassicMember,
     CurrentMember,
     GroupEpoch,
     GroupRecord,
@@ -139,8 +143,14 @@ def _encode_member(record: MemberMetadata) -> ConsumerGroupMemberMetadataValue:
         subscribed_topic_regex=record.pattern,
         rebalance_timeout_ms=record.rebalance_timeout_ms,
         server_assignor=record.server_assignor,
-        classic_member_metadata=None,  # it must be written: for Kafka, a member without it is a classic one
+        # None must be written, too: for Kafka, a member without the field is a classic one.
+        classic_member_metadata=None if record.classic is None else _encode_classic(record.classic),
     )
+
+
+def _encode_classic(classic: ClassicMember) -> ClassicMemberMetadata:
+    protocols = [ClassicProtocol(name=protocol.name, metadata=protocol.metadata) for protocol in classic.protocols]
+    return ClassicMemberMetadata(session_timeout_ms=classic.session_timeout_ms, supported_protocols=protocols)
 
 
 def _encode_partitions(assignment: Assignment) -> list[TopicPartitions]:
@@ -212,7 +222,16 @@ def _decode_member(member_id: str, body: Buffer) -> MemberMetadata:
         value.subscribed_topic_regex,
         value.rebalance_timeout_ms,
         value.server_assignor,
+        _decode_classic(value.classic_member_metadata),
     )
+
+
+def _decode_classic(value: ClassicMemberMetadata | None) -> ClassicMember | None:
+    """None also for the field's default, which has no protocol."""
+    if value is None or not value.supported_protocols:
+        return None
+    protocols = tuple(MemberProtocol(each.name, bytes(each.metadata)) for each in value.supported_protocols)
+    return ClassicMember(value.session_timeout_ms, protocols)
 
 
 def _decode_current(member_id: str, body: Buffer) -> CurrentMember:

@@ -6,10 +6,12 @@
 from enum import IntEnum
 from typing import NamedTuple
 
+from ..member import MemberProtocol
 from ..modern.assignment import Assignment
 from .states import MemberState
 
 __all__ = [
+    "ClassicMember",
     "CurrentMember",
     "GroupEpoch",
     "GroupRecord",
@@ -42,10 +44,17 @@ class GroupEpoch(NamedTuple):
     metadata_hash: int = 0
 
 
+class ClassicMember(NamedTuple):
+    """The fields that only a member of the classic protocol has. ``protocols``: at least one, by preference."""
+
+    session_timeout_ms: int
+    protocols: tuple[MemberProtocol, ...]
+
+
 class MemberMetadata(NamedTuple):
     """A member as it described itself. ``names``: sorted. ``pattern``: None or "" for none.
 
-    ``rebalance_timeout_ms``: -1 when unknown.
+    ``rebalance_timeout_ms``: -1 when unknown. ``classic``: None for a member that uses the consumer protocol.
     """
 
     member_id: str
@@ -57,6 +66,7 @@ class MemberMetadata(NamedTuple):
     pattern: str | None = None
     rebalance_timeout_ms: int = -1
     server_assignor: str | None = None
+    classic: ClassicMember | None = None
 
 
 class TargetEpoch(NamedTuple):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.broker.coordinator.group.consumer.record_bytes import decode_record, encode
 from pybroker.broker.coordinator.group.consumer.records import (
+    ClassicMember,
     CurrentMember,
     GroupEpoch,
     GroupRecord,
@@ -18,6 +19,7 @@ from pybroker.broker.coordinator.group.consumer.records import (
     TargetMember,
 )
 from pybroker.broker.coordinator.group.consumer.states import MemberState
+from pybroker.broker.coordinator.group.member import MemberProtocol
 from pybroker.broker.coordinator.group.modern.assignment import EMPTY
 from pybroker.broker.coordinator.group.versioned import split_version
 from pybroker.protocol.codec import DecodeError
@@ -28,9 +30,11 @@ INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
 ASSIGNMENTS = st.dictionaries(st.uuids(), st.frozensets(st.integers(0, 99), min_size=1, max_size=3), max_size=3)
 NAMES = st.frozensets(TEXTS, max_size=3).map(sorted).map(tuple)
+PROTOCOLS = st.lists(st.builds(MemberProtocol, TEXTS, st.binary(max_size=5)), min_size=1, max_size=2).map(tuple)
+CLASSIC = st.none() | st.builds(ClassicMember, INT32, PROTOCOLS)
 RECORDS: st.SearchStrategy[GroupRecord] = st.one_of(
     st.builds(GroupEpoch, INT32, INT64),
-    st.builds(MemberMetadata, TEXTS, OPTIONAL, OPTIONAL, TEXTS, TEXTS, NAMES, OPTIONAL, INT32, OPTIONAL),
+    st.builds(MemberMetadata, TEXTS, OPTIONAL, OPTIONAL, TEXTS, TEXTS, NAMES, OPTIONAL, INT32, OPTIONAL, CLASSIC),
     st.builds(TargetEpoch, INT32),
     st.builds(TargetMember, TEXTS, ASSIGNMENTS),
     st.builds(CurrentMember, TEXTS, INT32, INT32, st.sampled_from(MemberState), ASSIGNMENTS, ASSIGNMENTS),
