@@ -3,8 +3,13 @@
 from ..checks import OneOf, OneOfInAnyCase, at_least, between
 from ..setting import ACTED_ON, MEDIUM, READ_ONLY, AppliesWhen, OwnDefault, Setting
 from ..values import BOOLEAN, INT, LIST, SHORT, STRING
-from .parts import GROUP_MIGRATION, NEW_GROUPS
+from .parts import NEW_GROUPS
 
+MIGRATION_POLICY = OwnDefault(
+    "bidirectional",
+    AppliesWhen.ALWAYS,
+    "as in Kafka 4",
+)
 PROTOCOLS = OwnDefault(
     "classic,consumer",
     AppliesWhen.EMBEDDED_STORE,
@@ -29,8 +34,9 @@ SETTINGS = (
             "Most members of a group."),
     Setting("group.consumer.migration.policy", STRING,
             "disabled", OneOfInAnyCase("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"),
-            MEDIUM, READ_ONLY, GROUP_MIGRATION,
-            "Which groups may pass from one protocol to the other.", internal=True),
+            MEDIUM, READ_ONLY, ACTED_ON,
+            "Which groups with members may pass from one protocol to the other.", internal=True,
+            own_default=MIGRATION_POLICY),
     Setting("group.consumer.min.heartbeat.interval.ms", INT, "5000", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,
             "Shortest heartbeat interval that may be set."),
     Setting("group.consumer.min.session.timeout.ms", INT, "45000", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,

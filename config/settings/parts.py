@@ -8,7 +8,6 @@ from ..setting import ACTED_ON, no_meaning, not_yet, other_mode, partly, refused
 
 # Not built yet: the settings are read and checked, and a line at the start says that they have no effect.
 CLIENT_TELEMETRY = not_yet("client telemetry")
-GROUP_MIGRATION = not_yet("migration of groups with members to another protocol")
 METRICS = not_yet("metrics")
 PROTOCOL_VERSION = partly("it must be from 3.0 to 3.9")
 CONNECTION_TUNING = not_yet("tuning of connections between brokers")

@@ -79,6 +79,7 @@ def test_defaults_differ_from_kafkas_with_the_embedded_store_only_or_for_being_o
         name: setting.own_default.when for name, setting in BROKER_SETTINGS.items() if setting.own_default is not None
     }
     assert different == {
+        "group.consumer.migration.policy": AppliesWhen.ALWAYS,
         "group.coordinator.rebalance.protocols": AppliesWhen.EMBEDDED_STORE,
         "group.initial.rebalance.delay.ms": AppliesWhen.EMBEDDED_STORE,
         "log.dir": AppliesWhen.EMBEDDED_STORE,

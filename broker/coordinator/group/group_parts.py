@@ -11,6 +11,7 @@ from .consumer.consumer_groups import ConsumerGroups, ConsumerPorts
 from .group_log import GroupLog
 from .joining import Joins
 from .membership import Membership
+from .migration.conversions import Conversions
 from .offset_log import OffsetLog
 from .rebalance import Rebalances
 from .record_log import RecordLog
@@ -48,7 +49,10 @@ class GroupParts:
         syncs = Syncs(rebalances, group_log, lambda size_bytes: registry.has_space_for(size_bytes, now_ms()))
         self.registry = registry
         self.rebalances = rebalances
-        self.consumers = ConsumerGroups(registry, log, scheduler, now_ms, new_uuid, consumers, max_batch_bytes, reload)
+        conversions = Conversions(consumers.settings, settings.max_size, consumers.topics, rebalances, joins, now_ms)
+        self.consumers = ConsumerGroups(
+            registry, log, scheduler, now_ms, new_uuid, consumers, max_batch_bytes, reload, conversions
+        )
         self.membership = Membership(settings, registry, rebalances, joins, syncs, offset_log, self.consumers, now_ms)
         self.commits = Commits(settings, registry, rebalances, offset_log, now_ms)
         self.administration = Administration(settings, registry, offset_log, now_ms)

@@ -62,6 +62,10 @@ class Membership:
         if error is not ErrorCode.NONE:
             reply(JoinResult(error, request.member_id))
             return
+        known = self._registry.get(request.group_id)
+        if isinstance(known, ConsumerGroup) and not known.is_empty:
+            self._consumers.classic.join(known, request, reply)
+            return
         group = self._group_to_join(request)
         if isinstance(group, ErrorCode):
             reply(JoinResult(group, request.member_id))
@@ -91,19 +95,25 @@ class Membership:
         if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             # The rebalance is lost. Old clients do not know COORDINATOR_LOAD_IN_PROGRESS here; they join again on this.
             error = ErrorCode.REBALANCE_IN_PROGRESS
-        group = self._classic(request.group_id)
+        group = self._registry.get(request.group_id)
         if error is not ErrorCode.NONE:
             reply(SyncResult(error))
-        elif group is None:
-            reply(SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
-        else:
+        elif isinstance(group, ConsumerGroup):
+            self._consumers.classic.sync(group, request, reply)
+        elif isinstance(group, Group):
             self._syncs.sync(group, request, reply)
+        else:
+            reply(SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation_id: int) -> ErrorCode:
         """Heartbeat: extend the member's session. REBALANCE_IN_PROGRESS asks it to join again."""
-        group = self._classic(group_id)
+        group = self._registry.get(group_id)
         if group is None or not group_id or not self._registry.ownership.is_active:
             return self._heartbeat_without_group(group_id)
+        if isinstance(group, ConsumerGroup):
+            return self._consumers.classic.heartbeat(group, member_id, instance_id, generation_id)
+        if not isinstance(group, Group):
+            return ErrorCode.UNKNOWN_MEMBER_ID
         error = group.member_error(member_id, instance_id)
         if error is not ErrorCode.NONE:
             return error
@@ -119,22 +129,17 @@ class Membership:
         error = self._registry.check(group_id)
         if error is not ErrorCode.NONE:
             return LeaveResult(error)
-        group = self._registry.get(group_id)
-        return LeaveResult(
-            ErrorCode.NONE,
-            tuple(LeftMember(each.member_id, each.group_instance_id, self._leave_one(group, each)) for each in leaving),
-        )
-
-    def _classic(self, group_id: str) -> Group | None:
-        """The group, if it is a classic one: clients of this protocol are no members of others."""
-        group = self._registry.get(group_id)
-        return group if isinstance(group, Group) else None
+        left = []
+        for each in leaving:
+            group = self._registry.get(group_id)  # after the member before, it may have another type
+            left.append(LeftMember(each.member_id, each.group_instance_id, self._leave_one(group, each)))
+        return LeaveResult(ErrorCode.NONE, tuple(left))
 
     def _leave_one(self, group: GroupBase | None, leaving: LeavingMember) -> ErrorCode:
         if isinstance(group, Group):
             return self._leave_classic(group, leaving)
-        if isinstance(group, ConsumerGroup) and self._consumers.remove_member(group, leaving):
-            return ErrorCode.NONE
+        if isinstance(group, ConsumerGroup):
+            return self._consumers.leave(group, leaving)
         return ErrorCode.UNKNOWN_MEMBER_ID
 
     def _leave_classic(self, group: Group, leaving: LeavingMember) -> ErrorCode:

@@ -31,6 +31,14 @@ CONSUMER_GROUPS = (
         "Let the members subscribe to fewer topics, or raise max.message.bytes of __consumer_offsets.",
     ),
     event(
+        "consumer-group.downgraded",
+        "INFO",
+        "broker/coordinator/group/migration/conversions.py",
+        "group %s became a classic group of %d members in generation %d",
+        "group members generation",
+        "The last member of the consumer protocol has gone, so the group uses the classic protocol again.",
+    ),
+    event(
         "consumer-group.loaded-anew",
         "WARNING",
         "broker/coordinator/group/coordinator.py",
@@ -82,5 +90,13 @@ CONSUMER_GROUPS = (
         "group",
         "The topics that match the patterns of members could not be looked up.",
         "Report it as a bug, with the traceback.",
+    ),
+    event(
+        "consumer-group.upgraded",
+        "INFO",
+        "broker/coordinator/group/migration/conversions.py",
+        "group %s became a consumer group of %d members",
+        "group members",
+        "A member of the consumer protocol joined a classic group. Its other members keep the classic protocol.",
     ),
 )

@@ -5,6 +5,7 @@ from itertools import count
 from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
 from pybroker.broker.coordinator.group.consumer.consumer_groups import ConsumerPorts
 from pybroker.broker.coordinator.group.consumer.heartbeat import HeartbeatAnswer
+from pybroker.broker.coordinator.group.consumer.settings import ConsumerGroupSettings
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.config.group_config import GroupConfig
@@ -37,7 +38,12 @@ class ConsumerWorld:
     """A coordinator of all partitions. `ConsumerWorld(..., log=other.log)` takes over from another."""
 
     def __init__(
-        self, topics: Topics, settings: GroupSettings = NO_DELAY, *, log: AwaitedOffsetsTopic | None = None
+        self,
+        topics: Topics,
+        settings: GroupSettings = NO_DELAY,
+        *,
+        log: AwaitedOffsetsTopic | None = None,
+        consumer_settings: ConsumerGroupSettings = SETTINGS,
     ) -> None:
         self.time = VirtualTime()
         self.topics = topics
@@ -48,15 +54,24 @@ class ConsumerWorld:
         numbers = count(1)
         self.own_settings: dict[str, str] = {}
         """The settings of all groups."""
-        ports = ConsumerPorts(SETTINGS, topics, lambda _group: GroupConfig.in_force(_CONFIG, self.own_settings))
+        ports = ConsumerPorts(
+            consumer_settings, topics, lambda _group: GroupConfig.in_force(_CONFIG, self.own_settings)
+        )
         self.coordinator = GroupCoordinator(
             settings, self.log, self.time, self.time.now_ms, lambda: f"{next(numbers):04}", ports
         )
         self.coordinator.load_again_by(lambda partition, epoch: self.loads.append((partition, epoch)))
 
     @classmethod
-    async def loaded(cls, topics: Topics, *, log: AwaitedOffsetsTopic | None = None) -> "ConsumerWorld":
-        world = cls(topics, log=log)
+    async def loaded(
+        cls,
+        topics: Topics,
+        settings: GroupSettings = NO_DELAY,
+        *,
+        log: AwaitedOffsetsTopic | None = None,
+        consumer_settings: ConsumerGroupSettings = SETTINGS,
+    ) -> "ConsumerWorld":
+        world = cls(topics, settings, log=log, consumer_settings=consumer_settings)
         for partition in range(world.log.partition_count):
             await world.coordinator.partitions.load(partition, 0)
         return world

@@ -66,7 +66,8 @@ def _join(group: ConsumerGroup, heartbeat: Heartbeat, max_size: int, new_member_
     member_id = heartbeat.member_id or new_member_id()
     holder_id = group.static_members.get(heartbeat.instance_id) if heartbeat.instance_id is not None else None
     if holder_id is not None and holder_id != member_id:
-        return _return_under_another_id(group.members[holder_id], member_id)
+        is_classic = heartbeat.classic is not None
+        return _return_under_another_id(group.members[holder_id], member_id, joins_by_classic=is_classic)
     member = group.members.get(member_id)
     if member is not None:  # it has lost its epoch, or a response; or it is a static member that returns
         return Arrival(member.metadata, _returned(member.current))
@@ -75,14 +76,15 @@ def _join(group: ConsumerGroup, heartbeat: Heartbeat, max_size: int, new_member_
     return Arrival(MemberMetadata(member_id), nothing_assigned(member_id), is_new=True)
 
 
-def _return_under_another_id(holder: ConsumerMember, member_id: str) -> Arrival:
-    if holder.epoch != STATIC_LEAVE_EPOCH:
+def _return_under_another_id(holder: ConsumerMember, member_id: str, *, joins_by_classic: bool) -> Arrival:
+    """A member of the classic protocol does not say that it leaves for a while, so it may return at any time."""
+    if holder.epoch != STATIC_LEAVE_EPOCH and not (holder.is_classic or joins_by_classic):
         raise UnreleasedInstanceIdError(
             f"Static member {member_id} with instance id {holder.metadata.instance_id} cannot join the group because"
             f" the instance id is owned by {holder.member_id} member."
         )
     metadata = holder.metadata._replace(member_id=member_id)
-    current = _returned(holder.current)._replace(member_id=member_id)
+    current = holder.current._replace(member_id=member_id, epoch=0, previous_epoch=0)
     return Arrival(metadata, current, replaced=holder.member_id)
 
 

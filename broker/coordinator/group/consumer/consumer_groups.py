@@ -22,7 +22,11 @@ from .....protocol.errors import (
     error_for,
 )
 from ..base import GroupBase
+from ..group import Group
 from ..memory import group_bytes
+from ..migration.classic_members import ClassicMembers
+from ..migration.conversions import Conversions
+from ..migration.rules import leaving_member
 from ..modern.assignors.assignor import Assigned
 from ..modern.assignors.table import ASSIGNORS
 from ..modern.subscriptions import SubscriptionIndex
@@ -33,7 +37,7 @@ from ..results import LeavingMember
 from .consumer_group import ConsumerGroup
 from .decision import World, decide
 from .describe import DescribedGroup, described
-from .heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatAnswer, check
+from .heartbeat import JOIN_EPOCH, LEAVE_EPOCH, Heartbeat, HeartbeatAnswer, check
 from .leaving import fence
 from .memory import metadata_bytes
 from .name_patterns import check_pattern
@@ -100,6 +104,7 @@ class ConsumerGroups:
         ports: ConsumerPorts,
         max_batch_bytes: Callable[[int], int | None],
         reload: Callable[[int], None],
+        conversions: Conversions,
     ) -> None:
         self._settings = settings = ports.settings
         self._registry = registry
@@ -111,6 +116,10 @@ class ConsumerGroups:
         self._writer = GroupWriter(registry, log, max_batch_bytes, self._applied, reload)
         self._targets = TargetRuns(scheduler, settings, ports.topics, ASSIGNORS, self._target_computed)
         self._patterns = PatternResolution(scheduler, now_ms, settings, ports.topics, self._patterns_resolved)
+        self._conversions = conversions
+        self.classic = ClassicMembers(
+            scheduler, self._writer, self._timers, self._targets, conversions, self._world, self._remove
+        )
 
     # -- requests
 
@@ -141,8 +150,8 @@ class ConsumerGroups:
     def _decide(self, request: Heartbeat, reply: HeartbeatReply) -> HeartbeatAnswer:
         """Raises KafkaError when the request is refused."""
         known = self._registry.get(request.group_id)
-        group = self._group_for(request, known)
-        records, answer = decide(group, request, self._world(group.group_id))
+        group, converted = self._group_for(request, known)
+        records, answer = decide(_with(group, converted), request, self._world(group.group_id))
 
         def written(error: ErrorCode) -> None:
             reply(answer if error is ErrorCode.NONE else _refused(error_for(error)))
@@ -150,25 +159,36 @@ class ConsumerGroups:
         if not records:
             self._writer.after_writes(group, written)
             return answer
+        is_leave = request.member_epoch == LEAVE_EPOCH
+        if is_leave and self._conversions.downgrade(group, request.member_id, self._writer, written):
+            return answer
         replaced = None if known is group else known
-        if not self._writer.write(group, records, written, replaced):
+        if not self._writer.write(group, (*converted, *records), written, replaced):
             group.topics_changed = True  # whether they did is still to be stored
             raise UnknownServerError("The records of the group are too large.")
-        if replaced is not None:
+        if isinstance(replaced, Group) and converted:
+            self._conversions.upgraded(replaced, group)
+            self._timers.begin(group)
+        elif replaced is not None:
             replaced.bury(self._now_ms())
         return answer
 
-    def _group_for(self, request: Heartbeat, known: GroupBase | None) -> ConsumerGroup:
-        """The group; a new one for a member that joins an unknown group, or an empty one of another type."""
+    def _group_for(self, request: Heartbeat, known: GroupBase | None) -> tuple[ConsumerGroup, tuple[GroupRecord, ...]]:
+        """The group; a new one for a member that joins an unknown group, or a group of another type.
+
+        With the records by which the members of that group become members of the new one.
+        """
         if isinstance(known, ConsumerGroup):
             if request.names is not None and request.member_epoch >= JOIN_EPOCH:
                 self._check_space(request, 0)
-            return known
-        if request.member_epoch != JOIN_EPOCH or not (known is None or known.is_empty):
+            return known, ()
+        has_members = known is not None and not known.is_empty
+        if request.member_epoch != JOIN_EPOCH or (has_members and not isinstance(known, Group)):
             reason = "not found" if known is None else "not a consumer group"
             raise GroupIdNotFoundError(f"Group {request.group_id} is {reason}.")
         self._check_space(request, group_bytes(request.group_id))
-        return ConsumerGroup(request.group_id)
+        converted = self._conversions.upgrade(known) if has_members and isinstance(known, Group) else ()
+        return ConsumerGroup(request.group_id), converted
 
     def _check_space(self, request: Heartbeat, more_bytes: int) -> None:
         size_bytes = more_bytes + metadata_bytes(request.updated(MemberMetadata(request.member_id)))
@@ -189,13 +209,14 @@ class ConsumerGroups:
             raise GroupIdNotFoundError(f"Group {group_id} is {reason}.")
         return described(group, self._settings.assignors, self._ports.topics)
 
-    def remove_member(self, group: ConsumerGroup, leaving: LeavingMember) -> bool:
-        """An administrator removes a member by LeaveGroup (KAFKA-18188). False: the group has no such member."""
-        member_id = leaving.member_id or group.static_members.get(leaving.group_instance_id or "", "")
-        if member_id not in group.members:
-            return False
-        self._remove(group, member_id, "an administrator has removed it")
-        return True
+    def leave(self, group: ConsumerGroup, leaving: LeavingMember) -> ErrorCode:
+        """LeaveGroup: a member of the classic protocol leaves, or an administrator removes one (KAFKA-18188)."""
+        try:
+            member = leaving_member(group, leaving)
+        except KafkaError as error:
+            return error.code
+        self._remove(group, member.member_id, f"LeaveGroup (client's reason: {leaving.reason or 'not provided'})")
+        return ErrorCode.NONE
 
     # -- groups that come and go
 
@@ -207,6 +228,7 @@ class ConsumerGroups:
     def ended(self, group: ConsumerGroup) -> None:
         """The group was deleted, has another type now, or is coordinated by another broker."""
         self._timers.end(group)
+        self.classic.ended(group)
         self._targets.end(group)
         self._patterns.end(group)
         self._index.set(group.group_id, frozenset())
@@ -229,6 +251,7 @@ class ConsumerGroups:
 
     def _applied(self, group: ConsumerGroup, records: Sequence[GroupRecord]) -> None:
         self._timers.follow(group, records)
+        self.classic.follow(group, records)
         self._note_topics(group)
 
     def _note_topics(self, group: ConsumerGroup) -> None:
@@ -236,7 +259,8 @@ class ConsumerGroups:
 
     def _remove(self, group: ConsumerGroup, member_id: str, reason: str) -> None:
         logger.info("group %s: member %s removed in epoch %d: %s", group.group_id, member_id, group.epoch, reason)
-        self._writer.write(group, fence(group, member_id, self._ports.topics), _ignore)
+        if not self._conversions.downgrade(group, member_id, self._writer, _ignore):
+            self._writer.write(group, fence(group, member_id, self._ports.topics), _ignore)
 
     def _target_computed(self, group: ConsumerGroup, result: Assigned) -> None:
         if not self._writer.write(group, target_records(group, result), _ignore):
@@ -261,6 +285,14 @@ class ConsumerGroups:
 
 def _refused(error: KafkaError) -> HeartbeatAnswer:
     return HeartbeatAnswer(error.code, error.message, "", 0, 0, None)
+
+
+def _with(group: ConsumerGroup, records: Sequence[GroupRecord]) -> ConsumerGroup:
+    """The group as these records make it, if there are any. The group itself stays as it is."""
+    draft = group.copy() if records else group
+    for record in records:
+        draft.apply(record)
+    return draft
 
 
 def _ignore(error: ErrorCode) -> None:

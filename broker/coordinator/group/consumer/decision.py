@@ -194,7 +194,7 @@ class _Stay:
             self._group.owners,
             is_subscribed,
             self._heartbeat.owned,
-            self._heartbeat.member_epoch,
+            self._heartbeat.member_epoch if self._heartbeat.classic is None else self._arrival.current.epoch,
             self._subscription_changed,
         )
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from .....protocol.errors import ErrorCode, InvalidRequestError, KafkaError, UnsupportedAssignorError
 from ..modern.assignment import Assignment
-from .records import MemberMetadata
+from .records import ClassicMember, MemberMetadata
 from .settings import ConsumerGroupSettings
 
 __all__ = ["JOIN_EPOCH", "LEAVE_EPOCH", "STATIC_LEAVE_EPOCH", "Heartbeat", "HeartbeatAnswer", "check"]
@@ -24,7 +24,8 @@ _CLIENT_MAKES_MEMBER_ID = 1
 class Heartbeat(NamedTuple):
     """A request. None (-1 for the timeout) in a field: unchanged since the member's last heartbeat.
 
-    ``owned``: the partitions that the client has.
+    ``owned``: the partitions that the client has. ``classic``: set when the
+    request is a JoinGroup, which counts as a heartbeat of epoch 0.
     """
 
     group_id: str
@@ -40,6 +41,7 @@ class Heartbeat(NamedTuple):
     client_id: str
     client_host: str
     version: int
+    classic: ClassicMember | None = None
 
     @property
     def is_full(self) -> bool:
@@ -59,6 +61,7 @@ class Heartbeat(NamedTuple):
             before.pattern if self.pattern is None else self.pattern,
             before.rebalance_timeout_ms if self.rebalance_timeout_ms == _NO_TIMEOUT else self.rebalance_timeout_ms,
             before.server_assignor if self.server_assignor is None else self.server_assignor,
+            self.classic,
         )
 
 

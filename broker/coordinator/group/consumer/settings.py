@@ -5,6 +5,7 @@ from typing import NamedTuple
 from .....config.config import Config
 from .....config.group_config import GroupConfig
 from .....config.group_protocols import assignor_name
+from ..migration.policy import MigrationPolicy
 
 __all__ = ["ConsumerGroupSettings"]
 
@@ -20,6 +21,7 @@ class ConsumerGroupSettings(NamedTuple):
     max_size: int = 2**31 - 1
     assignors: tuple[str, ...] = ("uniform", "range")
     regex_refresh_ms: int = 600_000
+    migration: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
 
     @classmethod
     def from_config(cls, config: Config) -> "ConsumerGroupSettings":
@@ -30,6 +32,7 @@ class ConsumerGroupSettings(NamedTuple):
             heartbeat_interval_ms=config.int("group.consumer.heartbeat.interval.ms"),
             max_size=config.int("group.consumer.max.size"),
             assignors=tuple(dict.fromkeys(name for name in names if name is not None)),
+            migration=MigrationPolicy(config.string("group.consumer.migration.policy").lower()),
         )
 
     def of_group(self, group: GroupConfig) -> "ConsumerGroupSettings":

@@ -59,6 +59,10 @@ class TargetRuns:
         spec = yield from input_steps(group, self._topics)
         return (yield from assignor.steps(spec))
 
+    def is_late(self, group: ConsumerGroup) -> bool:
+        """Whether the target of the group's epoch is being computed, or cannot be."""
+        return group.group_id in self._running or self._failed.get(group.group_id) == group.epoch
+
     def end(self, group: ConsumerGroup) -> None:
         """The group was deleted, or is coordinated by another broker."""
         self._failed.pop(group.group_id, None)

@@ -49,12 +49,14 @@ class MemberTimers:
     def keep_alive(self, group: ConsumerGroup, member_id: str) -> None:
         """Extend the member's session."""
         sessions = self._sessions.setdefault(group.group_id, {})
-        deadline_s = self._scheduler.time() + self._session_timeout_ms(group.group_id) / 1000
+        classic = group.members[member_id].metadata.classic
+        timeout_ms = self._session_timeout_ms(group.group_id) if classic is None else classic.session_timeout_ms
+        deadline_s = self._scheduler.time() + timeout_ms / 1000
         session = sessions.get(member_id)
         if session is not None and session.due_s <= deadline_s:
             session.deadline_s = deadline_s
             return
-        if session is not None:  # the group's session timeout is shorter now
+        if session is not None:  # the session timeout is shorter now, or that of the other protocol
             session.timer.cancel()
         timer = self._scheduler.call_at(deadline_s, self._session_due, group, member_id)
         sessions[member_id] = _Session(deadline_s, timer)
@@ -70,8 +72,8 @@ class MemberTimers:
     def _follow(self, group: ConsumerGroup, current: CurrentMember) -> None:
         self._end_revocation(group, current.member_id)
         member = group.members.get(current.member_id)
-        if member is None or current.state is not MemberState.UNREVOKED_PARTITIONS:
-            return
+        if member is None or member.is_classic or current.state is not MemberState.UNREVOKED_PARTITIONS:
+            return  # a member of the classic protocol gives partitions back by its next JoinGroup, which has its timer
         timeout_ms = member.metadata.rebalance_timeout_ms
         timer = self._scheduler.call_later(
             max(timeout_ms, 0) / 1000, self._revocation_due, group, current.member_id, current.epoch

@@ -13,8 +13,11 @@ from .....base.quiet_lines import QUIET
 from .....protocol.errors import ErrorCode, KafkaError
 from ...internal_log import AppendOutcome
 from ..base import GroupBase
+from ..group import Group
 from ..group_log import store_group_error
+from ..record_keys import encode_group_key
 from ..record_log import RecordLog
+from ..records import encode_group
 from ..registry import GroupRegistry
 from .consumer_group import ConsumerGroup
 from .record_bytes import encode
@@ -77,10 +80,25 @@ class GroupWriter:
         for record in records:
             group.apply(record)
         self._applied(group, records)
-        batch = self._newest[group_id] = _Batch(group)
-        batch.waiting.append(done)
-        self._log.append(group_id, pairs, partial(self._finish, batch, partition))
+        self._append(group, pairs, done)
         return True
+
+    def write_classic(self, group: ConsumerGroup, classic: Group, done: Written) -> bool:
+        """Put a classic group in the place of a group. False, without a change, when the batch would be too large."""
+        assignments = {member_id: member.assignment for member_id, member in classic.members.items()}
+        record = (encode_group_key(classic.group_id), encode_group(classic, assignments))
+        pairs = [*((key, None) for key in group.tombstones()), record]
+        if not self._fits(self._registry.partition_of(group.group_id), pairs):
+            return False
+        self._registry.replace(group, classic)
+        self._append(classic, pairs, done)
+        return True
+
+    def _append(self, group: GroupBase, pairs: Iterable[tuple[bytes, bytes | None]], done: Written) -> None:
+        batch = self._newest[group.group_id] = _Batch(group)
+        batch.waiting.append(done)
+        partition = self._registry.partition_of(group.group_id)
+        self._log.append(group.group_id, pairs, partial(self._finish, batch, partition))
 
     def after_writes(self, group: ConsumerGroup, done: Written) -> None:
         """Call ``done`` as soon as no batch of the group is being written, which is usually now."""
@@ -120,6 +138,6 @@ class _Batch:
 
     __slots__ = ("group", "waiting")
 
-    def __init__(self, group: ConsumerGroup) -> None:
+    def __init__(self, group: GroupBase) -> None:
         self.group = group
         self.waiting: list[Written] = []

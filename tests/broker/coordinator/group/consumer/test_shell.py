@@ -225,17 +225,10 @@ async def test_empty_classic_group_becomes_a_consumer_group_and_keeps_its_offset
     assert committed(after) == (ErrorCode.NONE, 7)
 
 
-async def test_classic_group_with_members_refuses_consumers() -> None:
-    world = await ConsumerWorld.loaded(Topics(t=3))
-    assert join(world).result.error is ErrorCode.NONE
-    assert (await world.beat("a", 0, names=("t",))).error is ErrorCode.GROUP_ID_NOT_FOUND
-
-
 async def test_empty_consumer_group_becomes_a_classic_group_and_keeps_its_offsets() -> None:
     world = await ConsumerWorld.loaded(Topics(t=3))
     await world.beat("a", 0, names=("t",))
     assert await commit(world, 7, "a", 1) is ErrorCode.NONE
-    assert join(world).result.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     await world.beat("a", -1)
     assert join(world).result.error is ErrorCode.NONE
     await world.coordinator.settled()

@@ -1,0 +1,70 @@
+"""The timers of members of consumer groups that use the classic protocol: for their next JoinGroup and SyncGroup.
+
+A member that was told to join again, or that has joined, is removed when the next request does not come within its
+rebalance timeout.
+"""
+
+from collections.abc import Callable, Iterable
+from enum import Enum
+
+from .....base.timers import Scheduler, TimerHandle
+from ..consumer.consumer_group import ConsumerGroup
+from ..consumer.records import GroupRecord, MemberMetadata, RecordKind, Removed
+
+__all__ = ["AwaitedRequest", "ClassicTimers"]
+
+
+class AwaitedRequest(Enum):
+    """The request that the coordinator waits for. The value is the reason for the member's removal."""
+
+    JOIN = "it has not joined again within its rebalance timeout"
+    SYNC = "it has not sent a SyncGroup within its rebalance timeout"
+
+
+class ClassicTimers:
+    """``remove`` is called with a group, a member id and the reason in words, when a time is over."""
+
+    def __init__(self, scheduler: Scheduler, remove: Callable[[ConsumerGroup, str, str], None]) -> None:
+        self._scheduler = scheduler
+        self._remove = remove
+        self._timers: dict[str, dict[tuple[str, AwaitedRequest], TimerHandle]] = {}
+        """By group id, then by member id and request."""
+
+    def wait(self, group: ConsumerGroup, member_id: str, request: AwaitedRequest) -> None:
+        """Wait for the member's request. A wait that has begun goes on."""
+        timers = self._timers.setdefault(group.group_id, {})
+        if (member_id, request) not in timers:
+            delay_s = max(group.members[member_id].metadata.rebalance_timeout_ms, 0) / 1000
+            timers[member_id, request] = self._scheduler.call_later(delay_s, self._due, group, member_id, request)
+
+    def came(self, group: ConsumerGroup, member_id: str, request: AwaitedRequest) -> None:
+        """The member's request has come."""
+        timers = self._timers.get(group.group_id, {})
+        timer = timers.pop((member_id, request), None)
+        if timer is not None:
+            timer.cancel()
+            if not timers:
+                del self._timers[group.group_id]
+
+    def follow(self, group: ConsumerGroup, records: Iterable[GroupRecord]) -> None:
+        """The group has changed by these records: members may be gone, or use the other protocol."""
+        if group.group_id not in self._timers:
+            return
+        for record in records:
+            if isinstance(record, Removed) and record.kind is RecordKind.MEMBER:
+                self._forget(group, record.name)
+            elif isinstance(record, MemberMetadata) and record.classic is None:
+                self._forget(group, record.member_id)
+
+    def end(self, group: ConsumerGroup) -> None:
+        """The group was deleted, has another type now, or is coordinated by another broker."""
+        for timer in self._timers.pop(group.group_id, {}).values():
+            timer.cancel()
+
+    def _forget(self, group: ConsumerGroup, member_id: str) -> None:
+        for request in AwaitedRequest:
+            self.came(group, member_id, request)
+
+    def _due(self, group: ConsumerGroup, member_id: str, request: AwaitedRequest) -> None:
+        self.came(group, member_id, request)
+        self._remove(group, member_id, request.value)
