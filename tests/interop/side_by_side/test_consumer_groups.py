@@ -1,7 +1,8 @@
 """Sends the same requests of the consumer protocol to pybroker and Apache Kafka 4.2.0, and compares the responses."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from interop.side_by_side.allowed_differences import Allowed
@@ -46,11 +47,15 @@ ALLOWED: dict[str, list[Allowed]] = {
 
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[str, int]]]:
-    directory = tmp_path_factory.mktemp("consumer_groups")
-    kafka = KRaftProcess(directory / "kafka", libs_of("4.2.0"), SETTINGS)
+    yield from side_by_side(tmp_path_factory.mktemp("consumer_groups"), SETTINGS)
+
+
+def side_by_side(directory: Path, settings: Mapping[str, str]) -> Iterator[list[tuple[str, int]]]:
+    """Run Kafka and pybroker with the same settings; yield the addresses."""
+    kafka = KRaftProcess(directory / "kafka", libs_of("4.2.0"), dict(settings))
     try:
         kafka.start()
-        with BrokerProcess(directory / "pybroker", SETTINGS) as pybroker:
+        with BrokerProcess(directory / "pybroker", dict(settings)) as pybroker:
             yield [_address(each.bootstrap_servers) for each in (kafka, pybroker)]
     finally:
         kafka.stop()

@@ -56,7 +56,7 @@ class ClassicMembers:
         try:
             self._join(group, request, reply)
         except KafkaError as error:
-            reply(JoinResult(error.code, request.member_id))
+            reply(JoinResult(error.code, UNKNOWN_MEMBER_ID))
 
     def _join(self, group: ConsumerGroup, request: JoinRequest, reply: JoinReply) -> None:
         world = self._world(group.group_id)
@@ -74,7 +74,7 @@ class ClassicMembers:
 
         def written(error: ErrorCode) -> None:
             if error is not ErrorCode.NONE:
-                reply(JoinResult(error, request.member_id))
+                reply(JoinResult(error, UNKNOWN_MEMBER_ID))
                 return
             self._joined(group, answer)
             name = request.protocols[0].name
@@ -84,7 +84,7 @@ class ClassicMembers:
             self._writer.after_writes(group, written)
         elif not self._writer.write(group, records, written):
             group.topics_changed = True  # whether they did is still to be stored
-            reply(JoinResult(ErrorCode.UNKNOWN_SERVER_ERROR, request.member_id))
+            reply(JoinResult(ErrorCode.UNKNOWN_SERVER_ERROR, UNKNOWN_MEMBER_ID))
             return
         self._targets.maybe_begin(group)
 

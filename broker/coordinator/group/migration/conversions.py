@@ -16,7 +16,7 @@ from ..member import JoinReply
 from ..modern.topics import TopicLookup
 from ..rebalance import Rebalances
 from ..rebalance_cause import RebalanceCause, RebalanceReason
-from ..results import JoinResult, SyncResult
+from ..results import UNKNOWN_MEMBER_ID, JoinResult, SyncResult
 from .downgrade import classic_group, has_only_classic_members
 from .policy import MigrationPolicy
 from .upgrade import upgrade_records
@@ -94,7 +94,7 @@ class Conversions:
 
         def written(error: ErrorCode) -> None:
             if error is not ErrorCode.NONE:
-                reply(JoinResult(error, request.member_id))
+                reply(JoinResult(error, UNKNOWN_MEMBER_ID))
             elif not has_changed:
                 generation_id = classic.generation_id
                 reply(
