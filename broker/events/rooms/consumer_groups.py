@@ -6,7 +6,7 @@ CONSUMER_GROUPS = (
     event(
         "consumer-group.assignor-failed",
         "ERROR",
-        "broker/coordinator/group/consumer/target_runs.py",
+        "broker/coordinator/group/modern/target_runs.py",
         "group %s: assignor %s failed in epoch %d",
         "group assignor epoch",
         "The target assignment of a large group could not be computed. Its members keep what they have.",
@@ -15,7 +15,7 @@ CONSUMER_GROUPS = (
     event(
         "consumer-group.change-not-stored",
         "VARIES",
-        "broker/coordinator/group/consumer/writing.py",
+        "broker/coordinator/group/modern/writing.py",
         "group %s: change not stored: %s",
         "group error",
         "A change of the group could not be written to __consumer_offsets. Its members try again.",
@@ -24,7 +24,7 @@ CONSUMER_GROUPS = (
     event(
         "consumer-group.change-too-large",
         "WARNING",
-        "broker/coordinator/group/consumer/writing.py",
+        "broker/coordinator/group/modern/writing.py",
         "group %s: change not stored, because its records are too large",
         "group",
         "A change of the group takes more than max.message.bytes of __consumer_offsets in one batch.",

@@ -12,12 +12,12 @@ from unittest.mock import patch
 from uuid import UUID
 
 from pybroker.broker.coordinator.group.consumer import (
+    consumer_group,
     consumer_groups,
     decision,
     leaving,
     patterns,
     reconciliation,
-    writing,
 )
 from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
 from pybroker.broker.coordinator.group.consumer.consumer_groups import ConsumerGroups
@@ -28,8 +28,8 @@ from pybroker.broker.coordinator.group.consumer.record_bytes import encode
 from pybroker.broker.coordinator.group.consumer.records import CurrentMember, GroupRecord, RecordKind, Removed
 from pybroker.broker.coordinator.group.consumer.states import MemberState
 from pybroker.broker.coordinator.group.consumer.timers import MemberTimers
-from pybroker.broker.coordinator.group.consumer.writing import GroupWriter
 from pybroker.broker.coordinator.group.modern.topics import TopicLookup, metadata_hash
+from pybroker.broker.coordinator.group.modern.writing import GroupWriter
 from pybroker.protocol.codec import NULL_UUID
 from pybroker.protocol.errors import ErrorCode
 
@@ -124,7 +124,11 @@ _in_order = leaving.removal
 
 
 def _answer_at_once(
-    self: GroupWriter, group: ConsumerGroup, records: Any, done: Callable[[ErrorCode], None], replaced: Any = None
+    self: GroupWriter[ConsumerGroup, GroupRecord],
+    group: ConsumerGroup,
+    records: Any,
+    done: Callable[[ErrorCode], None],
+    replaced: Any = None,
 ) -> bool:
     """Answer before the records are written."""
     is_written = _write(self, group, records, lambda error: None, replaced)
@@ -147,7 +151,7 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     "members have as much time as they like to give partitions back": partial(
         _patched, (MemberTimers, "_revocation_due", _nothing)
     ),
-    "members without heartbeats stay": partial(_patched, (MemberTimers, "_session_due", _nothing)),
+    "members without heartbeats stay": partial(_patched, (MemberTimers, "_session_ended", _nothing)),
     "a client that does not say what it has has nothing": partial(_patched, (reconciliation, "_owns_any", _owns_any)),
     "a member gets a new epoch before it has given partitions back": partial(
         _patched, (reconciliation, "_advance", _advance_at_once)
@@ -166,7 +170,7 @@ MISTAKES: dict[str, Callable[[], Any]] = {
         (patterns, "metadata_hash", _hash_without_ids),
     ),
     "changes of topics are not seen": partial(_patched, (ConsumerGroups, "topics_changed", _nothing)),
-    "the assignment of a member is not written": partial(_patched, (writing, "encode", _without_assignment)),
+    "the assignment of a member is not written": partial(_patched, (consumer_group, "encode", _without_assignment)),
     "the tombstone of a member comes before those of its assignment": partial(
         _patched, (leaving, "removal", _removal), (decision, "removal", _removal)
     ),

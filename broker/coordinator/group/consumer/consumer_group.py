@@ -10,16 +10,16 @@ from uuid import UUID
 
 from .....base.topic_partition import TopicPartition
 from .....protocol.errors import ErrorCode
-from ..base import GroupBase
 from ..commit_request import CommitRequest
 from ..modern.assignment import EMPTY, Assignment, pairs
+from ..modern.group import ModernGroup
 from ..offset_expiry import expired_offsets
 from ..results import UNKNOWN_MEMBER_ID, GroupSummary
 from ..subscriptions import CONSUMER_PROTOCOL_TYPE
 from .classic_support import ClassicSupport
 from .member import ConsumerMember, nothing_assigned
 from .memory import assignment_bytes, metadata_bytes, owned_bytes, pattern_bytes
-from .record_bytes import encode_key
+from .record_bytes import encode, encode_key
 from .records import (
     CurrentMember,
     GroupEpoch,
@@ -37,7 +37,7 @@ from .subscriptions import Subscriptions
 __all__ = ["ConsumerGroup"]
 
 
-class ConsumerGroup(GroupBase):
+class ConsumerGroup(ModernGroup):
     """A group of the consumer protocol.
 
     ``epoch``: of the group. ``target_epoch``: the group epoch for which ``targets`` were computed.
@@ -168,6 +168,9 @@ class ConsumerGroup(GroupBase):
                 self._remove(record.kind, record.name)
             case _:
                 assert_never(record)
+
+    def encoded(self, record: GroupRecord) -> tuple[bytes, bytes | None]:
+        return encode(self.group_id, record)
 
     def _remove(self, kind: RecordKind, name: str) -> None:
         match kind:

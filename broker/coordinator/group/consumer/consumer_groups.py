@@ -31,6 +31,7 @@ from ..modern.assignors.assignor import Assigned
 from ..modern.assignors.table import ASSIGNORS
 from ..modern.subscriptions import SubscriptionIndex
 from ..modern.topics import TopicLookup
+from ..modern.writing import GroupWriter
 from ..record_log import RecordLog
 from ..registry import GroupRegistry
 from ..results import LeavingMember
@@ -48,7 +49,6 @@ from .settings import ConsumerGroupSettings
 from .target_runs import TargetRuns
 from .targets import target_records
 from .timers import MemberTimers
-from .writing import GroupWriter
 
 __all__ = ["NO_TOPICS", "ConsumerGroups", "ConsumerPorts", "HeartbeatReply"]
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ..member import MemberProtocol
 from ..modern.assignment import Assignment
+from ..modern.records import GroupEpoch, TargetEpoch, TargetMember
 from .states import MemberState
 
 __all__ = [
@@ -37,13 +38,6 @@ class RecordKind(IntEnum):
     PATTERN = 16
 
 
-class GroupEpoch(NamedTuple):
-    """The group. ``metadata_hash``: of the subscribed topics, see `modern.topics.metadata_hash`."""
-
-    epoch: int
-    metadata_hash: int = 0
-
-
 class ClassicMember(NamedTuple):
     """The fields that only a member of the classic protocol has. ``protocols``: at least one, by preference."""
 
@@ -67,19 +61,6 @@ class MemberMetadata(NamedTuple):
     rebalance_timeout_ms: int = -1
     server_assignor: str | None = None
     classic: ClassicMember | None = None
-
-
-class TargetEpoch(NamedTuple):
-    """The group epoch for which the target assignment was computed."""
-
-    epoch: int
-
-
-class TargetMember(NamedTuple):
-    """The partitions that a member shall get."""
-
-    member_id: str
-    assignment: Assignment
 
 
 class CurrentMember(NamedTuple):

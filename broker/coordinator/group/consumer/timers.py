@@ -1,12 +1,12 @@
 """The timers of the members of consumer groups: their sessions, and the time in which they must give partitions back.
 
 They follow from the records: a member that has to give partitions back gets its time with the record that says so.
-A session's timer compares the member's deadline when it fires, so that a heartbeat only moves a number.
 """
 
 from collections.abc import Callable, Iterable
 
 from .....base.timers import Scheduler, TimerHandle
+from ..modern.sessions import Sessions
 from .consumer_group import ConsumerGroup
 from .records import CurrentMember, GroupRecord, RecordKind, Removed
 from .states import MemberState
@@ -29,8 +29,7 @@ class MemberTimers:
         self._scheduler = scheduler
         self._session_timeout_ms = session_timeout_ms
         self._remove = remove
-        self._sessions: dict[str, dict[str, _Session]] = {}
-        """Group id → member id → session"""
+        self._sessions = Sessions(scheduler, self._timeout_ms, self._session_ended)
         self._revocations: dict[str, dict[str, TimerHandle]] = {}
 
     def begin(self, group: ConsumerGroup) -> None:
@@ -41,25 +40,17 @@ class MemberTimers:
 
     def end(self, group: ConsumerGroup) -> None:
         """The group was deleted, or is coordinated by another broker."""
-        for session in self._sessions.pop(group.group_id, {}).values():
-            session.timer.cancel()
+        self._sessions.end_all(group)
         for timer in self._revocations.pop(group.group_id, {}).values():
             timer.cancel()
 
     def keep_alive(self, group: ConsumerGroup, member_id: str) -> None:
         """Extend the member's session."""
-        sessions = self._sessions.setdefault(group.group_id, {})
+        self._sessions.keep_alive(group, member_id)
+
+    def _timeout_ms(self, group: ConsumerGroup, member_id: str) -> int:
         classic = group.members[member_id].metadata.classic
-        timeout_ms = self._session_timeout_ms(group.group_id) if classic is None else classic.session_timeout_ms
-        deadline_s = self._scheduler.time() + timeout_ms / 1000
-        session = sessions.get(member_id)
-        if session is not None and session.due_s <= deadline_s:
-            session.deadline_s = deadline_s
-            return
-        if session is not None:  # the session timeout is shorter now, or that of the other protocol
-            session.timer.cancel()
-        timer = self._scheduler.call_at(deadline_s, self._session_due, group, member_id)
-        sessions[member_id] = _Session(deadline_s, timer)
+        return self._session_timeout_ms(group.group_id) if classic is None else classic.session_timeout_ms
 
     def follow(self, group: ConsumerGroup, records: Iterable[GroupRecord]) -> None:
         """The group has changed by these records."""
@@ -81,9 +72,7 @@ class MemberTimers:
         self._revocations.setdefault(group.group_id, {})[current.member_id] = timer
 
     def _forget(self, group: ConsumerGroup, member_id: str) -> None:
-        session = self._sessions.get(group.group_id, {}).pop(member_id, None)
-        if session is not None:
-            session.timer.cancel()
+        self._sessions.end(group, member_id)
         self._end_revocation(group, member_id)
 
     def _end_revocation(self, group: ConsumerGroup, member_id: str) -> None:
@@ -91,13 +80,7 @@ class MemberTimers:
         if timer is not None:
             timer.cancel()
 
-    def _session_due(self, group: ConsumerGroup, member_id: str) -> None:
-        session = self._sessions[group.group_id][member_id]
-        if self._scheduler.time() < session.deadline_s:
-            session.due_s = session.deadline_s
-            session.timer = self._scheduler.call_at(session.due_s, self._session_due, group, member_id)
-            return
-        del self._sessions[group.group_id][member_id]
+    def _session_ended(self, group: ConsumerGroup, member_id: str) -> None:
         self._remove(group, member_id, "its session has ended without a heartbeat")
 
     def _revocation_due(self, group: ConsumerGroup, member_id: str, epoch: int) -> None:
@@ -105,13 +88,3 @@ class MemberTimers:
         current = group.members[member_id].current
         if current.state is MemberState.UNREVOKED_PARTITIONS and current.epoch == epoch:
             self._remove(group, member_id, "it has not given partitions back within its rebalance timeout")
-
-
-class _Session:
-    """``deadline_s``: when the session ends, by the scheduler's clock. ``due_s``: when its timer fires."""
-
-    __slots__ = ("deadline_s", "due_s", "timer")
-
-    def __init__(self, deadline_s: float, timer: TimerHandle) -> None:
-        self.deadline_s = self.due_s = deadline_s
-        self.timer = timer

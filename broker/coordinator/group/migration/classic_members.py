@@ -15,9 +15,9 @@ from ..consumer.records import GroupRecord
 from ..consumer.states import MemberState
 from ..consumer.target_runs import TargetRuns
 from ..consumer.timers import MemberTimers
-from ..consumer.writing import GroupWriter
 from ..joining import JoinRequest
 from ..member import JoinReply, SyncReply
+from ..modern.writing import GroupWriter
 from ..results import UNKNOWN_MEMBER_ID, JoinResult, SyncResult
 from ..subscriptions import CONSUMER_PROTOCOL_TYPE
 from ..syncing import SyncRequest
@@ -35,7 +35,7 @@ class ClassicMembers:
     def __init__(
         self,
         scheduler: Scheduler,
-        writer: GroupWriter,
+        writer: GroupWriter[ConsumerGroup, GroupRecord],
         sessions: MemberTimers,
         targets: TargetRuns,
         conversions: Conversions,

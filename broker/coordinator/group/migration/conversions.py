@@ -9,11 +9,11 @@ from ..consumer.consumer_group import ConsumerGroup
 from ..consumer.heartbeat import Heartbeat
 from ..consumer.records import GroupRecord, MemberMetadata
 from ..consumer.settings import ConsumerGroupSettings
-from ..consumer.writing import GroupWriter, Written
 from ..group import Group
 from ..joining import JoinRequest, Joins
 from ..member import JoinReply
 from ..modern.topics import TopicLookup
+from ..modern.writing import GroupWriter, Written
 from ..rebalance import Rebalances
 from ..rebalance_cause import RebalanceCause, RebalanceReason
 from ..results import UNKNOWN_MEMBER_ID, JoinResult, SyncResult
@@ -24,6 +24,8 @@ from .upgrade import upgrade_records
 __all__ = ["Conversions"]
 
 logger = logging.getLogger(__name__)
+
+_Writer = GroupWriter[ConsumerGroup, GroupRecord]
 
 
 class Conversions:
@@ -65,7 +67,7 @@ class Conversions:
 
     # -- down
 
-    def downgrade(self, group: ConsumerGroup, leaving_id: str, writer: GroupWriter, done: Written) -> bool:
+    def downgrade(self, group: ConsumerGroup, leaving_id: str, writer: _Writer, done: Written) -> bool:
         """Make the group a classic one without the member, if only members of the classic protocol are left.
 
         False: the group stays as it is.
@@ -79,7 +81,12 @@ class Conversions:
         return True
 
     def replace_last(
-        self, group: ConsumerGroup, joining: Heartbeat, request: JoinRequest, writer: GroupWriter, reply: JoinReply
+        self,
+        group: ConsumerGroup,
+        joining: Heartbeat,
+        request: JoinRequest,
+        writer: _Writer,
+        reply: JoinReply,
     ) -> bool:
         """Make the group a classic one when a static member returns by the classic protocol, and was the last of the
         consumer protocol. False: the group stays as it is."""

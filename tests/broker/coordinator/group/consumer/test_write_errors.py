@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 
 import pytest
 from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
-from pybroker.broker.coordinator.group.consumer.records import GroupEpoch
-from pybroker.broker.coordinator.group.consumer.writing import GroupWriter
+from pybroker.broker.coordinator.group.consumer.records import GroupEpoch, GroupRecord
+from pybroker.broker.coordinator.group.modern.writing import GroupWriter
 from pybroker.broker.coordinator.group.registry import GroupRegistry
 from pybroker.protocol.errors import ErrorCode, error_for
 
@@ -37,6 +37,12 @@ def test_member_whose_change_is_not_written_gets_an_error_that_its_client_knows(
     registry = GroupRegistry(lambda: 1, 1_000_000, lambda: 0.0)
     heard: list[ErrorCode] = []
     log = FailingLog(code)
-    writer = GroupWriter(registry, log, lambda partition: None, lambda group, records: None, lambda partition: None)  # type: ignore[arg-type]  # a fake
+    writer: GroupWriter[ConsumerGroup, GroupRecord] = GroupWriter(
+        registry,
+        log,  # type: ignore[arg-type]  # a fake
+        lambda partition: None,
+        lambda group, records: None,
+        lambda partition: None,
+    )
     assert writer.write(ConsumerGroup("group"), [GroupEpoch(1)], heard.append)
     assert heard == [told]

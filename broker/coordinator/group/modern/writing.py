@@ -1,4 +1,4 @@
-"""Changes consumer groups by records: applies them to memory at once, and writes them as one batch.
+"""Changes groups by records: applies them to memory at once, and writes them as one batch.
 
 **Why.** The next request is decided on the newest state, and the log gets the batches in the same order. A response
 goes out when the batches that it may depend on are written. When a batch is not written, memory is ahead of the log:
@@ -8,6 +8,7 @@ the partition is loaded anew.
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Generic, TypeVar
 
 from .....base.quiet_lines import QUIET
 from .....protocol.errors import ErrorCode, KafkaError
@@ -19,9 +20,7 @@ from ..record_keys import encode_group_key
 from ..record_log import RecordLog
 from ..records import encode_group
 from ..registry import GroupRegistry
-from .consumer_group import ConsumerGroup
-from .record_bytes import encode
-from .records import GroupRecord
+from .group import ModernGroup
 
 __all__ = ["GroupWriter", "Written"]
 
@@ -32,8 +31,11 @@ Written = Callable[[ErrorCode], None]
 _RECORD_BYTES = 32
 """More than a record takes beside its key and value."""
 
+G = TypeVar("G", bound=ModernGroup)
+R = TypeVar("R")
 
-class GroupWriter:
+
+class GroupWriter(Generic[G, R]):
     """``max_batch_bytes``: of a partition; None when it is not on this broker.
 
     ``applied`` is called with the group and its new records. ``reload`` loads a partition anew.
@@ -44,7 +46,7 @@ class GroupWriter:
         registry: GroupRegistry,
         log: RecordLog,
         max_batch_bytes: Callable[[int], int | None],
-        applied: Callable[[ConsumerGroup, Sequence[GroupRecord]], None],
+        applied: Callable[[G, Sequence[R]], None],
         reload: Callable[[int], None],
     ) -> None:
         self._registry = registry
@@ -57,8 +59,8 @@ class GroupWriter:
 
     def write(
         self,
-        group: ConsumerGroup,
-        records: Sequence[GroupRecord],
+        group: G,
+        records: Sequence[R],
         done: Written,
         replaced: GroupBase | None = None,
     ) -> bool:
@@ -68,7 +70,7 @@ class GroupWriter:
         """
         group_id = group.group_id
         tombstones: Sequence[bytes] = () if replaced is None else replaced.tombstones()
-        pairs = [*((key, None) for key in tombstones), *(encode(group_id, record) for record in records)]
+        pairs = [*((key, None) for key in tombstones), *map(group.encoded, records)]
         partition = self._registry.partition_of(group_id)
         if not self._fits(partition, pairs):
             logger.warning("group %s: change not stored, because its records are too large", group_id, extra=QUIET)
@@ -83,7 +85,7 @@ class GroupWriter:
         self._append(group, pairs, done)
         return True
 
-    def write_classic(self, group: ConsumerGroup, classic: Group, done: Written) -> bool:
+    def write_classic(self, group: G, classic: Group, done: Written) -> bool:
         """Put a classic group in the place of a group. False, without a change, when the batch would be too large."""
         assignments = {member_id: member.assignment for member_id, member in classic.members.items()}
         record = (encode_group_key(classic.group_id), encode_group(classic, assignments))
@@ -100,7 +102,7 @@ class GroupWriter:
         partition = self._registry.partition_of(group.group_id)
         self._log.append(group.group_id, pairs, partial(self._finish, batch, partition))
 
-    def after_writes(self, group: ConsumerGroup, done: Written) -> None:
+    def after_writes(self, group: G, done: Written) -> None:
         """Call ``done`` as soon as no batch of the group is being written, which is usually now."""
         batch = self._newest.get(group.group_id)
         if batch is None or batch.group is not group:

@@ -1,0 +1,70 @@
+"""The sessions of members: a member without a heartbeat for its session timeout is removed.
+
+A session's timer compares the member's deadline when it fires, so that a heartbeat only moves a number.
+"""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from .....base.timers import Scheduler, TimerHandle
+from ..base import GroupBase
+
+__all__ = ["Sessions"]
+
+G = TypeVar("G", bound=GroupBase)
+
+
+class Sessions(Generic[G]):
+    """``timeout_ms``: of a member of a group; it may change. ``ended`` is called with a group and a member id."""
+
+    def __init__(
+        self, scheduler: Scheduler, timeout_ms: Callable[[G, str], int], ended: Callable[[G, str], None]
+    ) -> None:
+        self._scheduler = scheduler
+        self._timeout_ms = timeout_ms
+        self._ended = ended
+        self._sessions: dict[str, dict[str, _Session]] = {}
+        """Group id → member id → session"""
+
+    def keep_alive(self, group: G, member_id: str) -> None:
+        """Extend the member's session, or begin it."""
+        sessions = self._sessions.setdefault(group.group_id, {})
+        deadline_s = self._scheduler.time() + self._timeout_ms(group, member_id) / 1000
+        session = sessions.get(member_id)
+        if session is not None and session.due_s <= deadline_s:
+            session.deadline_s = deadline_s
+            return
+        if session is not None:  # the session timeout is shorter now
+            session.timer.cancel()
+        timer = self._scheduler.call_at(deadline_s, self._due, group, member_id)
+        sessions[member_id] = _Session(deadline_s, timer)
+
+    def end(self, group: G, member_id: str) -> None:
+        """The member has left."""
+        session = self._sessions.get(group.group_id, {}).pop(member_id, None)
+        if session is not None:
+            session.timer.cancel()
+
+    def end_all(self, group: G) -> None:
+        """The group was deleted, or is coordinated by another broker."""
+        for session in self._sessions.pop(group.group_id, {}).values():
+            session.timer.cancel()
+
+    def _due(self, group: G, member_id: str) -> None:
+        session = self._sessions[group.group_id][member_id]
+        if self._scheduler.time() < session.deadline_s:
+            session.due_s = session.deadline_s
+            session.timer = self._scheduler.call_at(session.due_s, self._due, group, member_id)
+            return
+        del self._sessions[group.group_id][member_id]
+        self._ended(group, member_id)
+
+
+class _Session:
+    """``deadline_s``: when the session ends, by the scheduler's clock. ``due_s``: when its timer fires."""
+
+    __slots__ = ("deadline_s", "due_s", "timer")
+
+    def __init__(self, deadline_s: float, timer: TimerHandle) -> None:
+        self.deadline_s = self.due_s = deadline_s
+        self.timer = timer
