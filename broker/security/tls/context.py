@@ -9,13 +9,13 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from ....base.key_stores.pem import to_pem
+from ....base.key_stores.store import KeyPair
 from ....config.config_error import ConfigError
 from ....config.typed_values import TypedValues
 from .cipher_suites import choose_suites
+from .configured_stores import configured_keys, configured_trust
 from .protocols import choose_versions
-from .stores.configured import configured_keys, configured_trust
-from .stores.pem import to_pem
-from .stores.store import KeyPair
 
 __all__ = ["Material", "client_context", "read_material", "server_context"]
 

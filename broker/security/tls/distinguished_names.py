@@ -7,7 +7,7 @@ UTF-8. This is the way of newer ones, which differs for letters outside ASCII in
 
 import re
 
-from .der import OID, SEQUENCE, SET, DerError, children, oid_text, only
+from ....base.key_stores.der import OID, SEQUENCE, SET, DerError, children, oid_text, only
 
 __all__ = ["distinguished_name"]
 

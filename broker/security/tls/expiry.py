@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from .certificates import end_of_validity, read_certificate
-from .der import DerError
+from ....base.key_stores.certificates import end_of_validity, read_certificate
+from ....base.key_stores.der import DerError
 from .distinguished_names import distinguished_name
 
 __all__ = ["CertificateEnd", "first_end"]

@@ -1,8 +1,8 @@
 """The name of the user behind a TLS connection (Kafka's ``DefaultKafkaPrincipalBuilder`` for SSL)."""
 
+from ....base.key_stores.certificates import read_certificate
+from ....base.key_stores.der import DerError
 from ....config.mapping_rules import MappingRules
-from .certificates import read_certificate
-from .der import DerError
 from .distinguished_names import distinguished_name
 
 __all__ = ["ANONYMOUS_USER", "user_of_peer"]

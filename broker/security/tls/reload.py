@@ -8,11 +8,11 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
+from ....base.key_stores.certificates import Certificate, read_certificate
+from ....base.key_stores.store import KeyPair
 from ....config.typed_values import TypedValues
-from .certificates import Certificate, read_certificate
 from .context import Material
 from .distinguished_names import distinguished_name
-from .stores.store import KeyPair
 
 __all__ = ["FileStamp", "file_stamps", "refused_changes"]
 

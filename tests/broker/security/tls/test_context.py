@@ -6,9 +6,9 @@ import ssl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pybroker.base.key_stores.pem import pem_certificates, to_pem
 from pybroker.broker.security.tls.cipher_suites import CIPHER_SUITES, SUITES_OF_TLS_1_3, choose_suites
 from pybroker.broker.security.tls.context import client_context, read_material, server_context
-from pybroker.broker.security.tls.stores.pem import pem_certificates, to_pem
 from pybroker.config.config_error import ConfigError
 from support.in_process.tls_ends import STORES, Ends
 from support.in_process.tls_settings import tls_values

@@ -5,8 +5,8 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.broker.security.tls.certificates import read_certificate
-from pybroker.broker.security.tls.der import DerError
+from pybroker.base.key_stores.certificates import read_certificate
+from pybroker.base.key_stores.der import DerError
 from pybroker.broker.security.tls.distinguished_names import distinguished_name
 from pybroker.config.certificate_names import misspelt_certificate_name
 from support.in_process.tls_ends import STORES, Ends, client_context, server_context

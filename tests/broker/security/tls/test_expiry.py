@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pybroker.base.key_stores.certificates import end_of_validity
+from pybroker.base.key_stores.der import DerError
 from pybroker.broker.encryption import Encryption
 from pybroker.broker.library.throwaway_certificates import ThrowawayCertificates
 from pybroker.broker.network import encrypted_listener
 from pybroker.broker.protection import Protection
-from pybroker.broker.security.tls.certificates import end_of_validity
-from pybroker.broker.security.tls.der import DerError
 from pybroker.broker.security.tls.expiry import CertificateEnd, first_end
 from pybroker.config.config import Config
 from pybroker.config.load import unchecked_config

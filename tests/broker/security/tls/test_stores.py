@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pybroker.broker.security.tls.certificates import read_certificate
+from pybroker.base.key_stores.certificates import read_certificate
+from pybroker.base.key_stores.jks import read_jks
+from pybroker.base.key_stores.pem import pem_certificates, pem_key_pair
+from pybroker.base.key_stores.pkcs12 import read_pkcs12
+from pybroker.base.key_stores.reading import read_store
+from pybroker.base.key_stores.store import StoreError
+from pybroker.broker.security.tls.configured_stores import configured_keys, configured_trust
 from pybroker.broker.security.tls.distinguished_names import distinguished_name
-from pybroker.broker.security.tls.stores.configured import configured_keys, configured_trust
-from pybroker.broker.security.tls.stores.jks import read_jks
-from pybroker.broker.security.tls.stores.pem import pem_certificates, pem_key_pair
-from pybroker.broker.security.tls.stores.pkcs12 import read_pkcs12
-from pybroker.broker.security.tls.stores.reading import read_store
-from pybroker.broker.security.tls.stores.store import StoreError
 from pybroker.config.config_error import ConfigError
 from support.in_process.tls_ends import STORES
 from support.in_process.tls_settings import tls_values

@@ -9,7 +9,7 @@ import hmac
 from hashlib import sha1
 from struct import Struct
 
-from ..der import OCTET_STRING, SEQUENCE, DerError, children, oid_text, only
+from .der import OCTET_STRING, SEQUENCE, DerError, children, oid_text, only
 from .pem import to_pem
 from .store import KeyPair, Store, StoreError, check_certificates
 

@@ -3,7 +3,7 @@
 import warnings
 from typing import Any
 
-from ..certificates import read_certificate
+from .certificates import read_certificate
 from .store import KeyPair, Store, StoreError, check_certificates
 
 __all__ = ["read_pkcs12"]

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from ..certificates import read_certificate
-from ..der import DerError
+from .certificates import read_certificate
+from .der import DerError
 
 __all__ = ["KeyPair", "Store", "StoreError"]
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from .....config.config_error import ConfigError
-from .....config.typed_values import TypedValues
-from .pem import pem_certificates, pem_key_pair
-from .reading import read_pem_certificates, read_store, refuse_pem
-from .store import KeyPair, StoreError
+from ....base.key_stores.pem import pem_certificates, pem_key_pair
+from ....base.key_stores.reading import read_pem_certificates, read_store, refuse_pem
+from ....base.key_stores.store import KeyPair, StoreError
+from ....config.config_error import ConfigError
+from ....config.typed_values import TypedValues
 
 __all__ = ["configured_keys", "configured_trust"]
 
