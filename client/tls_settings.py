@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from .given_options import GivenOptions, OptionError
+from .store_file import StoreFile
 
 if TYPE_CHECKING:
     import ssl
 
 _PEM = re.compile(r"-----BEGIN ([A-Z ]+)-----(.+?)-----END \1-----", re.DOTALL)
 _PEM_COLUMNS = 64
+_KINDS = ("PEM", "JKS", "PKCS12")
 
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """PEM files, or PEM text given in options. The client's certificate file also holds its key unless `key_file` is
-    set. Without a truststore, the system's certificates are trusted. `prefix` stands before the names of options.
+    """PEM files, PEM text given in options, or Java's stores. The client's certificate file also holds its key unless
+    `key_file` is set. Without a truststore, the system's certificates are trusted. `prefix` stands before the names of
+    options.
     """
 
     trust_file: str | None
@@ -30,37 +33,40 @@ class TlsSettings:
     trust_text: str | None = None
     certificate_text: str | None = field(default=None, repr=False)
     prefix: str = field(default="", compare=False)
+    trust_store: StoreFile | None = None
+    key_store: StoreFile | None = None
+
+    def with_stores_read(self) -> TlsSettings:
+        """Returns the settings with PEM text in place of Java's stores. Raises OptionError."""
+        settings = self
+        if self.trust_store is not None:
+            settings = replace(settings, trust_store=None, trust_text=self.trust_store.certificates())
+        if self.key_store is not None:
+            pair = self.key_store.key_pair(self.key_password)
+            settings = replace(settings, key_store=None, key_password=None, certificate_text=pair)
+        return settings
 
     def context(self) -> ssl.SSLContext:
-        """Returns the TLS context. Raises OptionError for unreadable PEM."""
+        """Returns the TLS context. Raises OptionError for unreadable files."""
         import ssl  # slow to import
 
+        read = self.with_stores_read()
         try:
-            context = ssl.create_default_context(cafile=self.trust_file, cadata=self.trust_text)
-            context.check_hostname = self.check_hostname
-            if self.certificate_file is not None:
-                context.load_cert_chain(self.certificate_file, self.key_file, self.key_password)
-            elif self.certificate_text is not None:
-                self._load_text(context, self.certificate_text)
+            context = ssl.create_default_context(cafile=read.trust_file, cadata=read.trust_text)
+            context.check_hostname = read.check_hostname
+            if read.certificate_file is not None:
+                context.load_cert_chain(read.certificate_file, read.key_file, read.key_password)
+            elif read.certificate_text is not None:
+                _load_text(context, read.certificate_text, read.key_password)
         except (OSError, ssl.SSLError) as error:
             raise OptionError(f"The PEM in options '{self.prefix}ssl.…' can't be read: {error}") from None
         return context
 
-    def _load_text(self, context: ssl.SSLContext, text: str) -> None:
-        from tempfile import NamedTemporaryFile  # slow to import
-
-        with NamedTemporaryFile(
-            "w", suffix=".pem"
-        ) as file:  # Python's TLS reads certificates only from files; this one is private
-            file.write(text)
-            file.flush()
-            context.load_cert_chain(file.name, None, self.key_password)
-
 
 def take_tls(options: GivenOptions) -> TlsSettings:
     """Removes the options `ssl.*` and returns them checked. Raises OptionError."""
-    trust_file, trust_text = _take_store(options, "truststore", "certificates")
-    certificate_file, certificate_text = _take_store(options, "keystore", "certificate.chain", "key")
+    trust_file, trust_text, trust_store = _take_store(options, "truststore", "certificates")
+    certificate_file, certificate_text, key_store = _take_store(options, "keystore", "certificate.chain", "key")
     name = "ssl.endpoint.identification.algorithm"
     algorithm = options.text(name, "https").strip().lower()
     if algorithm not in ("https", "", "none"):
@@ -74,17 +80,34 @@ def take_tls(options: GivenOptions) -> TlsSettings:
         trust_text=trust_text,
         certificate_text=certificate_text,
         prefix=options.prefix,
+        trust_store=trust_store,
+        key_store=key_store,
     )
 
 
-def _take_store(options: GivenOptions, store: str, *parts: str) -> tuple[str | None, str | None]:
-    """Returns the PEM file of a store, or its PEM text from the options `parts` (KIP-651); None for the missing one."""
+def _load_text(context: ssl.SSLContext, text: str, key_password: str | None) -> None:
+    from tempfile import NamedTemporaryFile  # slow to import
+
+    # Python's TLS reads certificates only from files; this one is private.
+    with NamedTemporaryFile("w", suffix=".pem") as file:
+        file.write(text)
+        file.flush()
+        context.load_cert_chain(file.name, None, key_password)
+
+
+_Store = tuple[str | None, str | None, StoreFile | None]
+
+
+def _take_store(options: GivenOptions, store: str, *parts: str) -> _Store:
+    """Returns the PEM file of a store, its PEM text from the options `parts` (KIP-651), or Java's store."""
     kind, place = options.text(f"ssl.{store}.type", "JKS").strip().upper(), f"ssl.{store}.location"
-    file = options.take(place)
+    if kind not in _KINDS:
+        raise OptionError(f"Option {options.named(f'ssl.{store}.type')} must be {', '.join(_KINDS)}, not '{kind}'")
+    file, password = options.take(place), options.take(f"ssl.{store}.password")
     names = [f"ssl.{store}.{part}" for part in parts]
     given = {name: options.text(name, "") for name in names if name in options}
-    if (file is not None or given) and kind != "PEM":
-        raise OptionError(f"Option {options.named(f'ssl.{store}.type')} must be PEM: other types need Java")
+    if given and kind != "PEM":
+        raise OptionError(f"Option {options.named(f'ssl.{store}.type')} must be PEM with {options.named(names[0])}")
     if file is not None and given:
         both = f"{options.named(place)} and {options.named(names[0])}"
         raise OptionError(f"Options {both} contradict each other: give one of them")
@@ -93,7 +116,9 @@ def _take_store(options: GivenOptions, store: str, *parts: str) -> tuple[str | N
             raise OptionError(
                 f"Option {options.named(name)} must be given together with the other options of the {store}"
             )
-    return file, "".join(_pem(options.named(name), text) for name, text in given.items()) or None
+    if file is not None and kind != "PEM":
+        return None, None, StoreFile(options.named(place), file, kind, password)
+    return file, "".join(_pem(options.named(name), text) for name, text in given.items()) or None, None
 
 
 def _pem(name: str, text: str) -> str:

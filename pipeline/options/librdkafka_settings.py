@@ -8,13 +8,26 @@ from ...client.given_options import GivenOptions, OptionError
 from ...client.oauth.provider_url import is_file_url
 from ...client.oauth.token_login import TokenLogin
 from ...client.sasl_settings import take_sasl
-from ...client.tls_settings import take_tls
+from ...client.tls_settings import TlsSettings, take_tls
 from ...protocol.client.sasl import OAUTHBEARER, Credentials
 from .options import KAFKA_PREFIX
 
 
+def security_of_stores(tls: TlsSettings) -> dict[str, str]:
+    """Returns the settings for Java's stores, which are read now; empty without one. Raises OptionError."""
+    read = tls.with_stores_read()
+    named = {
+        "ssl.ca.pem": read.trust_text if tls.trust_store else None,
+        "ssl.certificate.pem": read.certificate_text if tls.key_store else None,
+        "ssl.key.pem": read.certificate_text if tls.key_store else None,
+    }
+    return {name: value for name, value in named.items() if value is not None}
+
+
 def librdkafka_security(given: Mapping[str, str]) -> dict[str, str]:
-    """Returns the security options by librdkafka's names, and all other options unchanged. Raises OptionError."""
+    """Returns the security options by librdkafka's names, and all other options unchanged. Java's stores are left out,
+    because they are read where they are used (`security_of_stores`). Raises OptionError.
+    """
     options = GivenOptions(given, KAFKA_PREFIX)
     tls = take_tls(options)
     named = {
@@ -24,7 +37,7 @@ def librdkafka_security(given: Mapping[str, str]) -> dict[str, str]:
         "ssl.certificate.pem": tls.certificate_text,
         "ssl.key.location": tls.key_file or tls.certificate_file,
         "ssl.key.pem": tls.certificate_text,
-        "ssl.key.password": tls.key_password,
+        "ssl.key.password": None if tls.key_store else tls.key_password,
         "ssl.endpoint.identification.algorithm": None if tls.check_hostname else "none",
     }
     if "sasl.jaas.config" in options:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ...client.given_options import OptionError
+from ...client.given_options import GivenOptions, OptionError
+from ...client.tls_settings import TlsSettings, take_tls
 from .kafka_settings import OF_JAVA
-from .librdkafka_settings import librdkafka_security
-from .options import Options
+from .librdkafka_settings import librdkafka_security, security_of_stores
+from .options import KAFKA_PREFIX, Options
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -68,11 +69,18 @@ _OTHER_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Checked options. `topic` None: each row has a topic. `columns`: the columns of the data that are written."""
+    """Checked options. `topic` None: each row has a topic. `columns`: the columns of the data that are written.
+    `producer`: settings of librdkafka, except those of Java's stores in `tls`.
+    """
 
     topic: str | None
     columns: tuple[str, ...]
-    producer: dict[str, str]
+    producer: dict[str, str] = field(repr=False)  # may hold a password
+    tls: TlsSettings
+
+    def producer_settings(self) -> dict[str, str]:
+        """Returns all settings of librdkafka. Reads Java's stores, on the machine of the task. Raises OptionError."""
+        return self.producer | security_of_stores(self.tls)
 
 
 def write_options(given: Mapping[str, str], schema: StructType, *, overwrite: bool) -> WriteOptions:
@@ -85,7 +93,8 @@ def write_options(given: Mapping[str, str], schema: StructType, *, overwrite: bo
     topic = options.text("topic")
     if topic == "":
         raise OptionError("Option 'topic' is empty")
-    return WriteOptions(topic, _columns(schema, topic), _producer_settings(options.kafka))
+    tls = take_tls(GivenOptions(options.kafka, KAFKA_PREFIX))
+    return WriteOptions(topic, _columns(schema, topic), _producer_settings(options.kafka), tls)
 
 
 def _columns(schema: StructType, topic: str | None) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ class StreamTopicWriter(_Writing, DataSourceStreamArrowWriter):
 def check_producer(options: WriteOptions) -> None:
     """Checks the producer's settings without sending anything. Raises OptionError."""
     try:
-        Producer(options.producer)
+        Producer(options.producer_settings())
     except KafkaException as error:
         raise OptionError(f"An option 'kafka.…' is invalid for writing: {error.args[0].str()}") from None
 
@@ -59,7 +59,7 @@ class TaskProducer:
 
     def __init__(self, options: WriteOptions) -> None:
         self._topic = options.topic
-        self._producer = Producer(options.producer)
+        self._producer = Producer(options.producer_settings())
         self._failure: KafkaError | None = None
 
     def __enter__(self) -> TaskProducer:

@@ -135,7 +135,7 @@ def test_settings_of_no_client_are_named(tmp_path: Path, capsys: pytest.CaptureF
     ("options", "said"),
     [
         ({"security.protocol": "TLS"}, "'security.protocol' must be one of PLAINTEXT, SSL"),
-        ({"security.protocol": "SSL", "ssl.truststore.location": "a.jks"}, "'ssl.truststore.type' must be PEM"),
+        ({"security.protocol": "SSL", "ssl.truststore.location": "a.jks"}, "'ssl.truststore.location': a.jks: "),
         (
             {"security.protocol": "SSL", "ssl.truststore.type": "PEM", "ssl.truststore.location": "/no/such.pem"},
             "can't be read: [Errno 2]",

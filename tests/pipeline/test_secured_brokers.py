@@ -1,5 +1,6 @@
 """Tests with Apache Kafka listeners that require TLS or a login: the same options work for readers and writers."""
 
+import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -24,6 +25,7 @@ SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 MODULES = {"PLAIN": PLAIN, "SCRAM-SHA-256": SCRAM, "SCRAM-SHA-512": SCRAM}
 USER, PASSWORD = "alice", 'a, "b" = c; ½ﬁ'
 """Contain characters with a meaning in JAAS, and characters that SASLprep replaces (RFC 4013)."""
+PASSWORD_OF_STORES = "canary-of-stores"
 AT = TopicPartition("t", 0)
 FOR_EVER = 10**9
 """A timeout in ms that no test reaches, because refusals must be immediate."""
@@ -47,6 +49,7 @@ class SecuredKafka:
             "ssl.keystore.certificate.chain": f"-----BEGIN CERTIFICATE{certificate}".replace("\n", " "),
             "ssl.keystore.key": key,
         }
+        self.in_stores = java_stores(directory, authority.certificate, own)
         self.zookeeper = ZooKeeperProcess(directory / "zookeeper")
         ports = {name: free_port() for name in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")}
         self.servers = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
@@ -84,6 +87,22 @@ class SecuredKafka:
         jaas = f'{MODULES[mechanism]} required username="{USER}" password="{quoted(password)}";'
         given = {"sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
         return {"bootstrap.servers": self.servers[protocol], "security.protocol": protocol, **self.trust, **given}
+
+
+def java_stores(directory: Path, authority: Path, own: Path) -> dict[str, str]:
+    """Returns options of stores in PKCS12, written by openssl."""
+    trust, keys = directory / "trust.p12", directory / "own.p12"
+    for source, store, *what in (authority, trust, "-nokeys"), (own, keys):
+        export = ["-in", str(source), "-out", str(store), "-passout", f"pass:{PASSWORD_OF_STORES}", *map(str, what)]
+        subprocess.run(["openssl", "pkcs12", "-export", *export], capture_output=True, check=True)
+    return {
+        "ssl.truststore.type": "PKCS12",
+        "ssl.truststore.location": str(trust),
+        "ssl.truststore.password": PASSWORD_OF_STORES,
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": str(keys),
+        "ssl.keystore.password": PASSWORD_OF_STORES,
+    }
 
 
 def quoted(text: str) -> str:
@@ -143,6 +162,8 @@ def test_reader_and_writer_authenticate_by_client_certificate(kafka: SecuredKafk
     assert is_written_and_read({**given, **kafka.own}, "by a certificate")
     in_options = {"bootstrap.servers": given["bootstrap.servers"], "security.protocol": "SSL", **kafka.in_text}
     assert is_written_and_read(in_options, "by one that stands in the options")
+    in_stores = {**kafka.in_stores, "security.protocol": "SSL", "bootstrap.servers": given["bootstrap.servers"]}
+    assert is_written_and_read(in_stores, "by one in a store of Java")
     with (
         Cluster(reader_settings(given), retry_ms=FOR_EVER) as cluster,
         pytest.raises(TlsError, match="does not answer"),

@@ -4,8 +4,9 @@ import pytest
 from pybroker.client.given_options import OptionError
 from pybroker.client.tls_settings import TlsSettings
 from pybroker.pipeline.options.kafka_settings import reader_settings
-from pybroker.pipeline.options.librdkafka_settings import librdkafka_security
+from pybroker.pipeline.options.librdkafka_settings import librdkafka_security, security_of_stores
 from pybroker.protocol.client.sasl import Credentials
+from support.in_process.tls_ends import STORES
 
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -100,7 +101,7 @@ def test_librdkafka_options_are_passed_through() -> None:
     ("given", "named"),
     [
         ({"security.protocol": "TLS"}, "'kafka.security.protocol' must be one of"),
-        ({**FILES, "ssl.truststore.type": "JKS"}, "'kafka.ssl.truststore.type' must be PEM"),
+        ({**FILES, "ssl.truststore.type": "BKS"}, "'kafka.ssl.truststore.type' must be PEM, JKS, PKCS12, not 'BKS'"),
         ({**IN_TEXT, "ssl.truststore.type": "JKS"}, "'kafka.ssl.truststore.type' must be PEM"),
         ({**IN_TEXT, **FILES}, "'kafka.ssl.truststore.location' and 'kafka.ssl.truststore.certificates' contradict"),
         ({"ssl.keystore.type": "PEM", "ssl.keystore.key": "secret"}, "'kafka.ssl.keystore.certificate.chain' must be"),
@@ -132,9 +133,63 @@ def test_invalid_security_options_are_refused_without_showing_secrets(given: dic
 
 def test_writer_refuses_the_same_security_options_as_reader() -> None:
     with pytest.raises(OptionError, match=r"'kafka\.ssl\.truststore\.type' must be PEM"):
-        librdkafka_security({"ssl.truststore.location": "/trust.jks"})
+        librdkafka_security({"ssl.truststore.type": "BKS"})
     with pytest.raises(OptionError, match=r"it names org\.apache\.kafka"):
         librdkafka_security({**LOGIN, "sasl.mechanism": "SCRAM-SHA-256"})
+
+
+@pytest.mark.parametrize("kind", ["jks", "p12"])
+def test_javas_stores_become_pem_where_a_connection_is_made(kind: str) -> None:
+    """`server` and its authority, as PEM too, in tests/reference/tls."""
+    if kind == "p12":
+        pytest.importorskip("cryptography")
+    own, trust = STORES / ("server.jks" if kind == "jks" else "keytool.p12"), STORES / f"trust.{kind}"
+    given = {
+        "ssl.truststore.location": str(trust),
+        "ssl.truststore.password": "secret1",
+        "ssl.keystore.location": str(own),
+        "ssl.keystore.password": "secret1",
+        "ssl.key.password": "secret2",
+    }
+    if kind == "p12":
+        given |= {"ssl.keystore.type": "PKCS12", "ssl.truststore.type": "PKCS12"}
+    tls = reader_settings({"bootstrap.servers": "b:9092", "security.protocol": "SSL", **given}).security.tls
+    assert tls is not None
+    assert "secret" not in repr(tls)
+    authorities = {dict(part[0] for part in each["subject"])["commonName"] for each in tls.context().get_ca_certs()}
+    assert authorities == {"Authority", "Other authority"}
+    assert librdkafka_security(given) == {}, "nothing is read before a task needs it"
+    written = security_of_stores(tls)
+    assert written["ssl.key.pem"] == written["ssl.certificate.pem"]
+    server = (STORES / "server.pem").read_text()
+    key = server[: server.index("-----BEGIN CERTIFICATE")]
+    assert "".join(written["ssl.key.pem"].split()).startswith("".join(key.split()))
+    assert written["ssl.certificate.pem"].count("BEGIN CERTIFICATE") == written["ssl.ca.pem"].count("BEGIN") == 2
+
+
+@pytest.mark.parametrize(
+    ("store", "given", "named"),
+    [
+        ("truststore", {"location": "trust.jks", "password": "secret"}, "the password is wrong"),
+        ("truststore", {"location": "server.pem"}, "type must be set to PEM"),
+        ("truststore", {"location": "nothing.jks"}, "the file cannot be read"),
+        ("keystore", {"location": "server.jks", "password": "secret1"}, "the password of the key is wrong"),
+        ("keystore", {"location": "trust.jks", "password": "secret1"}, "there is no private key in"),
+    ],
+)
+def test_unusable_store_is_reported_by_option_and_file_without_secrets(
+    store: str, given: dict[str, str], named: str
+) -> None:
+    options = {f"ssl.{store}.{name}": text for name, text in given.items()}
+    options[f"ssl.{store}.location"] = str(STORES / given["location"])
+    tls = reader_settings({"bootstrap.servers": "b:9092", "security.protocol": "SSL", **options}).security.tls
+    assert tls is not None
+    with pytest.raises(OptionError) as error:
+        tls.context()
+    assert f"Option 'kafka.ssl.{store}.location': " in str(error.value)
+    assert given["location"] in str(error.value)
+    assert named in str(error.value)
+    assert "secret" not in str(error.value)
 
 
 def test_writers_get_tokens_from_the_endpoint_of_the_options() -> None:
