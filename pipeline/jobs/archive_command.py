@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .arguments import JobParser, source_options
+from .arguments import JobParser, given_options, source_options
 from .command import BAD_INPUT, JobError, failure_line, say
 
 if TYPE_CHECKING:
@@ -35,9 +35,7 @@ def parser() -> JobParser:
         help="like 'id bigint, name string': values are JSON and become these columns, in a column 'json'; "
         "what is no such JSON goes to the table dead-letters",
     )
-    made.add_settings(
-        "--option", "another option of the source, such as kafka.security.protocol=SSL or startingOffsets=latest"
-    )
+    made.add_connection("source")
     return made
 
 
@@ -62,7 +60,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def source_of(options: argparse.Namespace) -> dict[str, str]:
     """Returns the source options that the arguments describe."""
-    return source_options(options, options.bootstrap_servers, {"includeHeaders": "true"}, dict(options.option))
+    return source_options(options, options.bootstrap_servers, {"includeHeaders": "true"}, given_options(options))
 
 
 def _archive(spark: SparkSession, source: dict[str, str], options: argparse.Namespace, stop: StopRequest) -> int:

@@ -35,6 +35,19 @@ class JobParser(argparse.ArgumentParser):
         """Adds a flag that may be repeated; its value is a list of (name, value) pairs."""
         self.add_argument(flag, metavar="NAME=VALUE", action="append", default=[], type=setting, help=what)
 
+    def add_connection(self, side: str, of: str = "") -> None:
+        """Adds a flag for further options of the `side` and one for a file of connection settings (read by
+        `given_options`). `of`: prefix of the flags, for a job with two sides.
+        """
+        self.add_settings(f"--{of}option", f"another option of the {side}, such as kafka.request.timeout.ms=60000")
+        self.add_argument(
+            f"--{of}command-config",
+            metavar="FILE",
+            type=connection_file,
+            default={},
+            help=f"connection settings of the {side}, as for Kafka's tools; keeps passwords out of the command line",
+        )
+
     def add_topics(self) -> None:
         """Adds the arguments that select topics (read by `source_options`)."""
         topics = self.add_mutually_exclusive_group(required=True)
@@ -76,6 +89,23 @@ def setting(text: str) -> tuple[str, str]:
     if not equals or not name.strip():
         raise argparse.ArgumentTypeError(f"{text} must be NAME=VALUE")
     return name.strip(), value
+
+
+def connection_file(text: str) -> dict[str, str]:
+    """Returns the options of a file of connection settings. Raises ArgumentTypeError."""
+    from ...client.given_options import OptionError
+    from ...client.settings_file import connection_options
+
+    try:
+        return {f"kafka.{name}": value for name, value in connection_options(Path(text)).items()}
+    except OptionError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def given_options(options: argparse.Namespace, of: str = "") -> dict[str, str]:
+    """Returns the options of the flags of `add_connection`; `--option` overrides the file."""
+    given = vars(options)
+    return {**given[f"{of}command_config"], **dict(given[f"{of}option"])}
 
 
 def positive(kind: type[int] | type[float]) -> Any:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .arguments import JobParser, source_options
+from .arguments import JobParser, given_options, source_options
 from .command import say
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def parser() -> JobParser:
     made.add_pace("mirror", every="1 second", max_records=1_000_000)
     made.add_compression()
     for side in ("source", "target"):
-        made.add_settings(f"--{side}-option", f"another option of the {side}, such as kafka.security.protocol=SSL")
+        made.add_connection(side, f"{side}-")
     return made
 
 
@@ -61,13 +61,13 @@ def target_settings(options: argparse.Namespace) -> ReaderSettings:
     from ..options.kafka_settings import reader_settings
     from ..options.options import Options
 
-    given = {"kafka.bootstrap.servers": options.target, **dict(options.target_option)}
+    given = {"kafka.bootstrap.servers": options.target, **given_options(options, "target_")}
     return reader_settings(Options(given, ()).kafka)
 
 
 def source_of(options: argparse.Namespace) -> dict[str, str]:
     """Returns the source options that the arguments describe."""
-    return source_options(options, options.source, _WANTED, dict(options.source_option))
+    return source_options(options, options.source, _WANTED, given_options(options, "source_"))
 
 
 def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from .arguments import JobParser
+from .arguments import JobParser, given_options
 from .command import BAD_INPUT, JobError, say
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def parser() -> JobParser:
     made.add_argument("--rate", type=float, metavar="N", help="maximum rows a second, all partitions together")
     made.add_compression()
     made.add_argument("--dry-run", action="store_true", help="print the plan and write nothing")
-    made.add_settings("--option", "another option of the target, such as kafka.security.protocol=SSL")
+    made.add_connection("target")
     return made
 
 
@@ -97,7 +97,7 @@ def target_of(options: argparse.Namespace) -> Target:
     from ..options.options import Options
     from ..replay.replay import Target
 
-    given = {"kafka.bootstrap.servers": options.bootstrap_servers, **dict(options.option)}
+    given = {"kafka.bootstrap.servers": options.bootstrap_servers, **given_options(options)}
     settings = reader_settings(Options(given, ()).kafka)
     return Target(settings, options.topic, Codec[options.compression.upper()], options.rate)
 

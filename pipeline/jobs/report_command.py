@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .arguments import JobParser, output_directory
+from .arguments import JobParser, given_options, output_directory
 from .command import BAD_INPUT, JobError, say
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def parser() -> JobParser:
     made.add_argument(
         "--topics", metavar="A,B", help="topics to report (default for archives and log directories: all)"
     )
-    made.add_settings("--option", "another option of the source, such as kafka.security.protocol=SSL")
+    made.add_connection("source")
     made.add_argument(
         "--late-ms",
         type=int,
@@ -53,6 +53,8 @@ def run(arguments: Sequence[str]) -> int:
         raise JobError("--bootstrap-servers needs --topics", BAD_INPUT)
     if options.archive is not None and options.option:
         raise JobError("--option can't be used with --archive", BAD_INPUT)
+    if options.command_config and options.bootstrap_servers is None:
+        raise JobError("--command-config needs --bootstrap-servers", BAD_INPUT)
     # Imports that need the extra `spark` start here.
     from ...storage.segment.partition_files import NoLogError
     from ..archive.manifest import ManifestError
@@ -112,14 +114,14 @@ def file_bytes(directories: Sequence[str]) -> dict[str, int]:
 
 def _source_of(options: argparse.Namespace) -> dict[str, str]:
     wanted = {"kafka.bootstrap.servers": options.bootstrap_servers, "subscribe": options.topics}
-    return {**wanted, **dict(options.option)}
+    return {**wanted, **given_options(options)}
 
 
 def _log_source_of(options: argparse.Namespace) -> dict[str, str]:
     wanted = {"path": json.dumps(options.log_directory)}
     if options.topics is not None:
         wanted["subscribe"] = options.topics
-    return {**wanted, **dict(options.option)}
+    return {**wanted, **given_options(options)}
 
 
 def _rows(spark: SparkSession, options: argparse.Namespace) -> DataFrame:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
@@ -37,6 +38,7 @@ NEEDED = ["--bootstrap-servers", "b:9092", "--topics", "a,b", "--to", "/lake"]
         (["compact-archive", "/lake", "--keep-hours", "-1"], "-1 must not be negative"),
         (["report", "--bootstrap-servers", "b:9092"], "--bootstrap-servers needs --topics"),
         (["report", "--archive", "/lake", "--option", "a=b"], "--option can't be used with --archive"),
+        (["archive", *NEEDED, "--command-config", "/no/file"], "argument --command-config: /no/file: cannot be read"),
         (
             ["report", "--archive", "/lake", "--html", "/no/where/a.html"],
             "--html: can't write a.html: there is no directory /no/where",
@@ -132,6 +134,23 @@ def test_job_arguments_become_options_of_the_source() -> None:
         "commitOffsetsToGroup": "g",
         "kafka.client.id": "c",
     }
+
+
+def test_command_config_gives_the_connection_settings_of_a_file_that_options_override(tmp_path: Path) -> None:
+    from pybroker.pipeline.jobs import mirror_command
+    from pybroker.pipeline.jobs.arguments import given_options
+
+    file = tmp_path / "client.properties"
+    file.write_text("security.protocol=SSL\nssl.truststore.type=PEM\nacks=all\nbootstrap.servers=elsewhere:1\n")
+    overriding = ["--command-config", str(file), "--option", "kafka.security.protocol=SASL_SSL"]
+    found = source_of(parser().parse_args([*NEEDED, *overriding]))
+    assert found["kafka.security.protocol"] == "SASL_SSL"
+    assert found["kafka.ssl.truststore.type"] == "PEM"
+    assert found["kafka.bootstrap.servers"] == "b:9092"
+    assert "kafka.acks" not in found
+    both = mirror_command.parser().parse_args([*MIRRORED, "--topics", "a", "--target-command-config", str(file)])
+    of_file = {"kafka.security.protocol": "SSL", "kafka.ssl.truststore.type": "PEM"}
+    assert (given_options(both, "target_"), given_options(both, "source_")) == (of_file, {})
 
 
 def test_times_are_utc_unless_they_name_a_zone() -> None:
