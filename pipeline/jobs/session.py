@@ -27,6 +27,8 @@ _DEFAULTS = {
 """Defaults of the jobs; `--conf`, spark-submit and spark-defaults.conf override them."""
 _OF_NO_SHELL = {"spark.ui.showConsoleProgress": "false"}
 """When PySpark starts the JVM, it does so as a shell, whose progress bar would be on."""
+SECRETS = "(?i)secret|password|passwd|token|access[.]?key|credential|jaas|keystore[.]key"
+"""What Spark leaves out of plans, its log and its event log. By default it would show a key in `ssl.keystore.key`."""
 
 
 @contextmanager
@@ -38,7 +40,7 @@ def job_session(name: str, master: str | None, conf: Mapping[str, str]) -> Itera
     if master is not None:
         builder = builder.master(master)
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    for key, value in {**({} if is_submitted else _OF_NO_SHELL), **conf}.items():
+    for key, value in {"spark.redaction.regex": SECRETS, **({} if is_submitted else _OF_NO_SHELL), **conf}.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     try:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["broker", "servers", "topic"]  # fixtures from elsewhere
 
-FIRST_WITH_READ_LIMITS = (4, 3)
+FIRST_WITH_READ_LIMITS = (4, 2)
 FIRST_JAVA = 17
 MODULE_OF_WHOLE_JDKS = "jdk.incubator.vector"
 
@@ -73,7 +73,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     pyspark = pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
     version = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
     if version < FIRST_WITH_READ_LIMITS:
-        pytest.skip(f"PySpark {pyspark.__version__} has no read limits for Python sources, 4.3 is the first")
+        pytest.skip(f"PySpark {pyspark.__version__} has no read limits for Python sources, which these tests use")
     if (lack := lack_of_java()) is not None:
         pytest.skip(lack)
     # Workers must run the same interpreter, which has the installed packages.
@@ -82,6 +82,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
         "SPARK_LOCAL_IP", "127.0.0.1"
     )  # else Spark looks up the host's name, which fails on some hosts
     from pybroker.pipeline import PybrokerDataSource, PybrokerLogDataSource
+    from pybroker.pipeline.jobs.session import SECRETS
     from pyspark.sql import SparkSession
 
     directory = tmp_path_factory.mktemp("spark")
@@ -95,6 +96,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")  # as in jobs
         .config("spark.sql.streaming.noDataProgressEventInterval", "100")
+        .config("spark.redaction.regex", SECRETS)
         .getOrCreate()
     )
     session.dataSource.register(PybrokerDataSource)

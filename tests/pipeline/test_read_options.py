@@ -159,7 +159,7 @@ def test_includes_headers_needs_no_other_option() -> None:
         ({"kafka.fetch.max.bytes": "1 MB"}, "'kafka.fetch.max.bytes'"),
         ({"kafka.security.protocol": "SASL_SSL"}, "'kafka.sasl.mechanism'"),
         ({"kafka.security.protocol": "TLS"}, "'kafka.security.protocol'"),
-        ({"kafka.security.protocol": "SSL", "kafka.ssl.truststore.location": "a.jks"}, "'kafka.ssl.truststore.type'"),
+        ({"kafka.security.protocol": "SSL", "kafka.ssl.truststore.type": "BKS"}, "'kafka.ssl.truststore.type'"),
         ({"kafka.bootstrap.servers": "nowhere"}, "'kafka.bootstrap.servers'"),
     ],
 )

@@ -145,7 +145,7 @@ def writing(given: Mapping[str, str]) -> WriteOptions:
 def is_written_and_read(given: Mapping[str, str], value: str) -> bool:
     """Writes a record by the sink and reads it by the source, each with these options."""
     from pybroker.pipeline.topics.range_reader import RangeReader
-    from pybroker.pipeline.topics.topic_writer import TaskProducer
+    from pybroker.pipeline.topics.task_producer import TaskProducer
 
     with TaskProducer(writing(given)) as producer:
         producer.send_all([{"value": value}])

@@ -1,7 +1,8 @@
 """Jobs and the data source on real Spark, at a broker with TLS, SCRAM logins and ACLs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from traceback import format_exception
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,7 +10,7 @@ from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._resource import ResourceType
 from pybroker.pipeline.jobs.command import FAILED
 from support.clients.produced import KEEPS_OLD_RECORDS, Produced, numbered, produce
-from support.security.secured_broker import SecuredBroker
+from support.security.secured_broker import MODULE, SecuredBroker
 from support.spark.pipeline_commands import run_command
 from support.spark.pipeline_job import exit_code_of_job
 from support.spark.spark_rows import found_in, loaded, with_retry
@@ -56,7 +57,9 @@ def test_archive_job_reads_what_acls_allow(broker: SecuredBroker, spark: "SparkS
     arguments = ["archive", "--bootstrap-servers", broker.bootstrap_servers, "--topics", "orders", "--to", str(root)]
     arguments += ["--available-now", "--group", "archive-of-orders"]
 
-    assert exit_code_of_job(said, *arguments, *job_options(broker, "bob")) == FAILED
+    logged = ["--conf", "spark.eventLog.enabled=true", "--conf", "spark.eventLog.compress=false"]
+    logged += ["--conf", f"spark.eventLog.dir={tmp_path}"]
+    assert exit_code_of_job(said, *arguments, *logged, *job_options(broker, "bob")) == FAILED
     last_line = said.read_text().splitlines()[-1]
     assert last_line.startswith("pybroker-pipeline: ")
     assert "orders" in last_line
@@ -64,9 +67,11 @@ def test_archive_job_reads_what_acls_allow(broker: SecuredBroker, spark: "SparkS
 
     broker.allow("alice", READ, TOPIC, "orders")
     broker.allow("alice", READ, GROUP, "archive-of-orders")
-    assert exit_code_of_job(said, *arguments, *job_options(broker, "alice")) == 0, said.read_text()
+    assert exit_code_of_job(said, *arguments, *logged, *job_options(broker, "alice")) == 0, said.read_text()
     assert rows_in(spark, root) == expected
-    assert "canary" not in said.read_text()
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {"said", "metadata", "events_1_"} <= {path.name.rpartition("local")[0] or path.name for path in written}
+    assert [path for path in written if b"canary" in path.read_bytes()] == [], "output, event log, checkpoint, table"
 
 
 @pytest.mark.long
@@ -120,6 +125,41 @@ def test_data_source_writes_and_reads_what_acls_allow(
     written = rows.writeStream.trigger(availableNow=True).option("checkpointLocation", str(tmp_path / "checkpoint"))
     with_retry(lambda: written.format("parquet").start(str(tmp_path / "rows")).awaitTermination())
     assert values(found_in(spark.read.parquet(str(tmp_path / "rows")))) == [b"one", b"two"]
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        {"kafka.sasl.jaas.config": f'{MODULE} required username="alice" password="canary-1";'},
+        {"kafka.sasl.jaas.config": f"{MODULE} required canary-2"},
+        {
+            "kafka.ssl.keystore.type": "PEM",
+            "kafka.ssl.keystore.key": "canary-3",
+            "kafka.ssl.truststore.password": "canary-4",
+        },
+    ],
+)
+def test_secrets_are_in_no_plan_and_no_error(
+    spark: "SparkSession", broker: SecuredBroker, tmp_path: Path, secret: dict[str, str]
+) -> None:
+    given = {f"kafka.{name}": value for name, value in broker.options("alice").items()}
+    given |= {"kafka.bootstrap.servers": broker.bootstrap_servers, **secret}
+    seen = []
+
+    def fails(action: Callable[[], object]) -> None:
+        with pytest.raises(Exception, match=r"Option|Authentication|could not be written") as error:
+            with_retry(action)
+        seen.append("".join(format_exception(error.value)))
+
+    stream = spark.readStream.format("pybroker").options(subscribe="t", **given).load()
+    seen.append(str(stream._jdf.queryExecution().toString()))
+    to = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path))
+    fails(lambda: to.start().awaitTermination())
+    fails(spark.read.format("pybroker").options(subscribe="t", **given).load().collect)
+    given |= {"topic": "t", "kafka.delivery.timeout.ms": "1000", "kafka.linger.ms": "0"}
+    frame = spark.createDataFrame([("v",)], "value string")
+    fails(frame.write.format("pybroker").mode("append").options(**given).save)
+    assert [text for text in seen if "canary" in text] == []
 
 
 def read_by(spark: "SparkSession", broker: SecuredBroker, user: str, topic: str) -> list[Produced]:

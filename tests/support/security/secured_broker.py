@@ -15,7 +15,7 @@ from support.processes.broker_process import PYBROKER, BrokerProcess
 from support.processes.certificates import Authority
 from support.processes.ports import free_port
 
-__all__ = ["SecuredBroker"]
+__all__ = ["MODULE", "SecuredBroker"]
 
 MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 MECHANISM = "SCRAM-SHA-512"
