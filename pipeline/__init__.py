@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PybrokerDataSource", "PybrokerLogDataSource"]
 
+TOO_OLD = "this PySpark is too old: pybroker's data sources need 4.0 or newer"
+
 _MODULES = {
     "PybrokerDataSource": "topics.data_source",
     "PybrokerLogDataSource": "log_directories.log_data_source",
@@ -27,4 +29,9 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    try:
+        return getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    except ModuleNotFoundError as error:
+        if error.name == "pyspark.sql.datasource":
+            raise ImportError(TOO_OLD) from None
+        raise

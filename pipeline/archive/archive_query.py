@@ -13,6 +13,7 @@ from ...base.topic_partition import TopicPartition
 from ..options.read_options import ReadOptions, stream_options
 from ..topics.offset_ranges import OffsetRange
 from ..topics.source_offsets import SourceOffsets
+from ..topics.spark_release import bounded_source, start_available_now
 from .archive_rows import DATA, PARTITIONED_BY, TABLE, archive_rows
 from .batch_ranges import batch_limits, batch_ranges
 from .day_files import CODECS, WrittenFile, write_range
@@ -54,11 +55,11 @@ class Archive:
         """Starts the query where the last one stopped. Commits that an earlier run left unfinished
         are finished first."""
         self._table.recover()
-        frame = self._spark.readStream.format("pybroker").options(**self._given).load()
+        given = self._given | bounded_source(available_now)
+        frame = self._spark.readStream.format("pybroker").options(**given).load()
         writer = frame.writeStream.foreachBatch(self.commit_batch)
         writer = writer.option("checkpointLocation", f"{self._files.root}/{CHECKPOINT}")
-        trigger = writer.trigger(availableNow=True) if available_now else writer.trigger(processingTime=every)
-        return trigger.start()
+        return start_available_now(writer) if available_now else writer.trigger(processingTime=every).start()
 
     def commit_batch(self, frame: DataFrame, batch_id: int) -> None:
         """Commits a micro-batch unless it is committed already: Spark repeats the last one after a crash.

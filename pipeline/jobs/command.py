@@ -6,6 +6,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from .. import TOO_OLD
+
 __all__ = ["BAD_INPUT", "FAILED", "JobError", "failure_line", "main", "report_error", "run_job", "say"]
 
 FAILED, BAD_INPUT = 1, 2
@@ -70,6 +72,8 @@ def run_job(given: Sequence[str]) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in _OF_THE_EXTRA:
             raise
+        if error.name == "pyspark.sql.datasource":
+            raise JobError(TOO_OLD) from None
         raise JobError(
             f"{error.name} is not installed; install the extra 'spark': pip install 'pybroker[spark]'"
         ) from None

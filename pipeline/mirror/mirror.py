@@ -21,6 +21,7 @@ from ..options.kafka_settings import ReaderSettings
 from ..options.read_options import ReadOptions, stream_options
 from ..topics.offset_ranges import OffsetRange
 from ..topics.source_offsets import SourceOffsets
+from ..topics.spark_release import bounded_source, start_available_now
 from .mirror_batch import MirrorBatch, begin_batch, find_batch
 from .offset_map import write_runs
 from .partition_mirror import MappedRun, MirrorRange, MirrorTarget, mirror_range
@@ -85,11 +86,11 @@ class Mirror:
     def start(self, *, available_now: bool, every: str = "0 seconds") -> StreamingQuery:
         """Starts the query where the last one stopped. Raises MirrorError, KafkaError, OSError."""
         self._check_clusters()
-        frame = self._spark.readStream.format("pybroker").options(**self._given).load()
+        given = self._given | bounded_source(available_now)
+        frame = self._spark.readStream.format("pybroker").options(**given).load()
         writer = frame.writeStream.foreachBatch(self.mirror_batch)
         writer = writer.option("checkpointLocation", f"{self._files.root}/{CHECKPOINT}")
-        trigger = writer.trigger(availableNow=True) if available_now else writer.trigger(processingTime=every)
-        return trigger.start()
+        return start_available_now(writer) if available_now else writer.trigger(processingTime=every).start()
 
     def mirror_batch(self, frame: DataFrame, batch_id: int) -> None:
         """Writes the missing records of a micro-batch. Raises MirrorError, KafkaError, OSError, and Spark's errors."""

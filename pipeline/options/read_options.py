@@ -20,7 +20,13 @@ logger = logging.getLogger(__name__)
 INCLUDE_HEADERS = "includeHeaders"
 
 _SUBSCRIPTIONS = ("assign", "subscribe", "subscribePattern")
-_STREAM_ONLY = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "commitOffsetsToGroup")
+_STREAM_ONLY = (
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+    "commitOffsetsToGroup",
+    "endAtLatest",
+)
 _KNOWN = (
     *_SUBSCRIPTIONS,
     *STARTING,
@@ -88,6 +94,7 @@ class ReadOptions:
         max_offsets, min_offsets: limits of a micro-batch; `max_delay_ms` is how long to wait for `min_offsets`.
         no_progress_ms: how long a task waits for records that should exist (kafkaConsumer.pollTimeoutMs).
         commit_group: the consumer group that stores the end of each finished micro-batch.
+        is_bounded: the query reads nothing behind the offsets that are the latest at its start (endAtLatest).
     """
 
     settings: ReaderSettings
@@ -105,6 +112,7 @@ class ReadOptions:
     fetch_retry_ms: int
     no_progress_ms: int
     commit_group: str | None
+    is_bounded: bool
 
 
 def batch_options(given: Mapping[str, str]) -> ReadOptions:
@@ -160,6 +168,7 @@ def _read_options(options: Options, default_start: int) -> ReadOptions:
         fetch_retry_ms=options.not_negative("fetchOffset.retryIntervalMs", 1000),
         no_progress_ms=options.positive("kafkaConsumer.pollTimeoutMs") or 120_000,
         commit_group=group,
+        is_bounded=options.boolean("endAtLatest", default=False),
     )
 
 

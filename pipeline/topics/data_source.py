@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 from ..columns.row_schema import HEADERS_DDL, ROW_DDL
 from ..options.read_options import batch_options, includes_headers, stream_options
 from ..options.write_options import write_options
+from .spark_release import warn_of_single_batch
 from .topic_reader import TopicReader
 from .topic_stream_reader import TopicStreamReader
 
@@ -33,7 +34,10 @@ class PybrokerDataSource(DataSource):
         return TopicReader(batch_options(self.options))
 
     def streamReader(self, schema: StructType) -> TopicStreamReader:  # noqa: N802 (Spark's name)
-        return TopicStreamReader(stream_options(self.options))
+        options = stream_options(self.options)
+        if options.max_offsets is not None and not options.is_bounded:
+            warn_of_single_batch()
+        return TopicStreamReader(options)
 
     def writer(self, schema: StructType, overwrite: bool) -> TopicWriter:
         from .topic_writer import (

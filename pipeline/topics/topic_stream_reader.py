@@ -9,15 +9,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from ...protocol.errors import KafkaError
 from ..options.read_options import ReadOptions
 from .micro_batches import MicroBatches
 from .source_offsets import SourceOffsets
+from .spark_release import HAS_READ_LIMITS, ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
 from .stream_position import Position, beginning_of, offsets_of
 from .topic_reader import RangePartition, read_range
 
@@ -32,24 +33,36 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._source: SourceOffsets | None = None
         self._batches = MicroBatches(options.max_offsets, options.min_offsets, options.max_delay_ms)
         self._committed: Position | None = None
+        self._begun: Position | None = None
+        self._reached: Position | None = None
 
     def initialOffset(self) -> Position:  # noqa: N802 (Spark's names, here and below)
-        return self._batches.begin(self._offsets().initial())
+        if self._begun is None:
+            self._begun = self._batches.begin(self._offsets().initial())
+        return self._begun
 
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802
         limit = self._options.max_offsets or self._options.min_offsets
         # Any limit other than ReadAllAvailable will do: Spark hands it back, unless the trigger reads everything.
         return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
 
-    def latestOffset(self, start: Position, limit: ReadLimit) -> Position:  # noqa: N802
+    def latestOffset(self, start: Position | None = None, limit: Any = None) -> Position:  # noqa: N802
+        """Before Spark 4.2 there is neither `start` nor `limit`: a batch then begins where the last one ended."""
+        if start is None:
+            # Spark asks for the end of a new query's first batch before it asks for its start.
+            start = self._reached or self.initialOffset()
         self._commit(start)
         source = self._offsets()
         if self._batches.target is None:
-            self._batches.learn(source.latest(offsets_of(start)))
+            latest = source.latest(offsets_of(start))
+            if self._options.is_bounded:
+                self._batches.stop_at(latest)
+            self._batches.learn(latest)
         started = offsets_of(start)
         added = source.earliest(self._batches.latest.keys() - started.keys())
-        takes_all = isinstance(limit, ReadAllAvailable)
-        return self._batches.end(start, added, now_ms=int(time.time() * 1000), takes_all=takes_all)
+        takes_all = HAS_READ_LIMITS and isinstance(limit, ReadAllAvailable)
+        self._reached = self._batches.end(start, added, now_ms=int(time.time() * 1000), takes_all=takes_all)
+        return self._reached
 
     def reportLatestOffset(self) -> Position | None:  # noqa: N802
         return self._batches.report()
@@ -58,6 +71,9 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._batches.stop_at(self._offsets().latest({}))
 
     def partitions(self, start: Position, end: Position) -> Sequence[RangePartition]:
+        self._reached = end
+        if start == end:
+            return []  # before Spark 4.2, this says where a restarted query is
         began = beginning_of(end)
         starts = offsets_of(start) if began is None else began
         return [RangePartition(each) for each in self._offsets().ranges_between(starts, offsets_of(end))]

@@ -1,6 +1,7 @@
 """A Spark session with a Kafka source as a process, controlled by tests/support/spark/spark_session.py.
 
-It runs with Spark's own connector in a PySpark of that version, or with the pipeline's source on any master.
+It runs with Spark's own connector in a PySpark of that version, or with the pipeline's source on any master and any
+PySpark.
 
 Requests are lines of JSON on standard input: the action as "do" and its arguments by name. The first one has the
 session's "settings" and the source's "format". Each gets a line of JSON on standard output: {"error": …} if Spark
@@ -64,6 +65,15 @@ class Session:
         frame = self._stream(options).drop("topic", "partition")
         writer = frame.writeStream.format(self._format).options(**to).option("checkpointLocation", checkpoint)
         return self._ended(writer.trigger(availableNow=True).start())
+
+    def archive(self, options: Options, root: str) -> Answer:
+        """Archives the available records; returns the rows of each commit."""
+        from pybroker.pipeline.archive.archive_query import Archive
+        from pybroker.pipeline.archive.archive_rows import commits_of
+        from pybroker.pipeline.archive.table_files import HadoopFiles
+
+        Archive(self._spark, options, root).start(available_now=True).awaitTermination()
+        return {"batches": [commit.rows for commit in commits_of(HadoopFiles(self._spark, root)) if commit.rows]}
 
     def table(self, path: str) -> Answer:
         """Returns the rows of Parquet files."""

@@ -114,6 +114,19 @@ def test_missing_extra_is_reported_in_one_line() -> None:
     assert ran.stderr.count("\n") == 1
 
 
+def test_too_old_pyspark_is_reported_in_one_line() -> None:
+    """Spark 3 has no `pyspark.sql.datasource`."""
+    pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
+    program = (
+        "import sys; sys.modules['pyspark.sql.datasource'] = None; from pybroker.pipeline.jobs.command import main; "
+        "code = main(['audit', '/'])\ntry:\n import pybroker.pipeline as it; it.PybrokerDataSource\n"
+        "except ImportError as error: print(error)\nsys.exit(code)"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    line = "this PySpark is too old: pybroker's data sources need 4.0 or newer\n"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (FAILED, line, f"pybroker-pipeline: {line}")
+
+
 def test_job_arguments_become_options_of_the_source() -> None:
     given = [
         "--max-records",

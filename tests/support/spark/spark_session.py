@@ -91,6 +91,10 @@ class SparkSessionProcess:
         sink = self._options({"topic": to})
         return self._batches("copy", to=sink, checkpoint=str(checkpoint), options=self._options(options))
 
+    def archive(self, root: Path, **options: Any) -> list[int]:
+        """Archives the available records; returns the numbers of rows of the table's commits."""
+        return self._batches("archive", root=str(root), options=self._options(options))
+
     def table(self, path: Path) -> list[PlainRow]:
         """Returns the rows of Parquet files."""
         return _rows(self._ask("table", path=str(path))["rows"])
@@ -142,6 +146,17 @@ def spark_session(
     """
     ours = {"PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])}
     return _session(sys.executable, "pybroker", servers, directory, settings, {**ours, **environment})
+
+
+def oldest_spark_session(servers: str, directory: Path) -> AbstractContextManager[SparkSessionProcess]:
+    """Yields a session with the pipeline's source in PySpark 4.0, which scripts/fetch-spark-connector brings."""
+    (packages,) = (connector_home() / "venv" / "lib").glob("python*/site-packages")
+    spark = directory / "pyspark"
+    spark.mkdir(parents=True)
+    for name in ("pyspark", "py4j"):
+        (spark / name).symlink_to(packages / name)
+    settings = {"spark.master": "local[2]"}
+    return spark_session(servers, directory, settings, {"PYTHONPATH": os.pathsep.join([str(TESTS), str(spark)])})
 
 
 @contextmanager
