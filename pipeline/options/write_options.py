@@ -37,7 +37,6 @@ _OF_SPARK = ("checkpointLocation", "queryName")
 _REFUSED = {
     "key.serializer": "keys are written as bytes",
     "value.serializer": "values are written as bytes",
-    "transactional.id": "the transaction of a repeated task would be fenced",
     "interceptor.classes": "there is no Java client",
     "partitioner.class": "set 'kafka.partitioner' to a partitioner of librdkafka",
     "partitioner.ignore.keys": "set 'kafka.partitioner' to random",
@@ -59,6 +58,10 @@ _DEFAULTS = {
     "client.id": "pybroker-spark",
 }
 
+_TRANSACTION_DEFAULTS = {
+    "transaction.timeout.ms": "300000",  # a task is one transaction; brokers allow 900000 by default
+}
+
 _OTHER_NAMES = {
     "max.request.size": "message.max.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
@@ -70,13 +73,15 @@ _OTHER_NAMES = {
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
     """Checked options. `topic` None: each row has a topic. `columns`: the columns of the data that are written.
-    `producer`: settings of librdkafka, except those of Java's stores in `tls`.
+    `producer`: settings of librdkafka, except those of Java's stores in `tls`. `transactional_id`: prefix of
+    transactional ids; None: no transactions.
     """
 
     topic: str | None
     columns: tuple[str, ...]
     producer: dict[str, str] = field(repr=False)  # may hold a password
     tls: TlsSettings
+    transactional_id: str | None
 
     def producer_settings(self) -> dict[str, str]:
         """Returns all settings of librdkafka. Reads Java's stores, on the machine of the task. Raises OptionError."""
@@ -94,7 +99,11 @@ def write_options(given: Mapping[str, str], schema: StructType, *, overwrite: bo
     if topic == "":
         raise OptionError("Option 'topic' is empty")
     tls = take_tls(GivenOptions(options.kafka, KAFKA_PREFIX))
-    return WriteOptions(topic, _columns(schema, topic), _producer_settings(options.kafka), tls)
+    transactional_id = options.kafka.pop("transactional.id", None)
+    if transactional_id == "":
+        raise OptionError("Option 'kafka.transactional.id' is empty")
+    producer = _producer_settings(options.kafka, in_transactions=transactional_id is not None)
+    return WriteOptions(topic, _columns(schema, topic), producer, tls, transactional_id)
 
 
 def _columns(schema: StructType, topic: str | None) -> tuple[str, ...]:
@@ -109,7 +118,7 @@ def _columns(schema: StructType, topic: str | None) -> tuple[str, ...]:
     return tuple(name for name in _TYPES if name in types)
 
 
-def _producer_settings(given: Mapping[str, str]) -> dict[str, str]:
+def _producer_settings(given: Mapping[str, str], *, in_transactions: bool) -> dict[str, str]:
     for name, why in _REFUSED.items():
         if name in given:
             raise OptionError(f"Option 'kafka.{name}' is not supported: {why}")
@@ -119,8 +128,11 @@ def _producer_settings(given: Mapping[str, str]) -> dict[str, str]:
     for name in sorted(left.keys() & _WITHOUT_MEANING):
         logger.warning("Option 'kafka.%s' has no effect on this sink", name)
         del left[name]
-    settings = {**_DEFAULTS, **_take_memory(left), **_take_level(left)}
+    defaults = _DEFAULTS | (_TRANSACTION_DEFAULTS if in_transactions else {})
+    settings = {**defaults, **_take_memory(left), **_take_level(left)}
     settings |= {_OTHER_NAMES.get(name, name): value for name, value in left.items()}
+    if in_transactions and (settings["acks"] not in ("all", "-1") or settings["enable.idempotence"] != "true"):
+        raise OptionError("Option 'kafka.transactional.id' needs 'kafka.acks' all and 'kafka.enable.idempotence' true")
     if settings["acks"] not in ("all", "-1") and "enable.idempotence" not in given:
         del settings["enable.idempotence"]  # like Kafka's producer, which disables idempotence if only `acks` is set
     return settings

@@ -97,7 +97,12 @@ def test_option_topic_overrides_a_column_of_any_type() -> None:
         ({"value": "string"}, {"topic": ""}, "Option 'topic' is empty"),
         ({"value": "string"}, {"topic": "t", "topics": "u"}, "'topics'; did you mean 'topic'"),
         ({"value": "string"}, {"topic": "t", "kafka_key_serializer": "x"}, "'kafka.key.serializer' is not supported"),
-        ({"value": "string"}, {"topic": "t", "kafka_transactional_id": "x"}, "'kafka.transactional.id'"),
+        (
+            {"value": "string"},
+            {"topic": "t", "kafka_transactional_id": "x", "kafka_acks": "1"},
+            "'kafka.transactional.id' needs 'kafka.acks' all",
+        ),
+        ({"value": "string"}, {"topic": "t", "kafka_transactional_id": ""}, "'kafka.transactional.id' is empty"),
         ({"value": "string"}, {"topic": "t", "kafka_buffer_memory": "32m"}, "'kafka.buffer.memory' must be a whole"),
         ({"value": "string"}, {"topic": "t", "kafka_partitioner_class": "x"}, "'kafka.partitioner.class' is not"),
     ],

@@ -1,0 +1,98 @@
+"""Tests of a sink's transaction for each task, at a broker and without Spark: kills leave each row once."""
+
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from pybroker.pipeline.options.write_options import WriteOptions, write_options
+from support.clients.topics import create_topic
+
+PREFIX = "sink"
+
+
+class OneColumn:
+    """The part of a Spark schema that the sink reads."""
+
+    def __init__(self) -> None:
+        self.name = "value"
+        self.dataType = self
+        self.fields = [self]
+
+    def simpleString(self) -> str:  # noqa: N802 (Spark's name)
+        return "string"
+
+
+@pytest.fixture
+def options(servers: str, topic: str) -> WriteOptions:
+    pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
+    create_topic(servers, topic, 1)
+    given = {"kafka.bootstrap.servers": servers, "topic": topic, "kafka.transactional.id": PREFIX}
+    return write_options(given, OneColumn(), overwrite=False)  # type: ignore[arg-type]
+
+
+def attempt(options: WriteOptions, batch_id: int, task: int = 0) -> Any:
+    from pybroker.pipeline.topics.task_transaction import TaskIdentity, TaskTransaction
+
+    return TaskTransaction(options, PREFIX, TaskIdentity(f"query-{options.topic}", batch_id, task))
+
+
+def write(options: WriteOptions, batch_id: int, *values: str, task: int = 0) -> None:
+    with attempt(options, batch_id, task) as transaction:
+        transaction.send_all([{"value": value} for value in values])
+
+
+def committed(options: WriteOptions) -> list[str]:
+    """Returns the values that a reader of committed records sees."""
+    given = {"bootstrap.servers": options.producer["bootstrap.servers"], "group.id": "reader"}
+    consumer = Consumer({**given, "isolation.level": "read_committed", "enable.partition.eof": "true"})
+    found = []
+    try:
+        consumer.assign([TopicPartition(options.topic, 0, 0)])
+        while (message := consumer.poll(60)) is not None and message.error() is None:
+            found.append((message.value() or b"").decode())
+    finally:
+        consumer.close()
+    return found
+
+
+def test_repeated_task_writes_its_rows_only_once(options: WriteOptions) -> None:
+    """A restarted query repeats the last micro-batch, of which some tasks had committed."""
+    write(options, 0, "a", "b")
+    write(options, 0, "a", "b")
+    write(options, 0, "c", task=1)
+    write(options, 1)
+    write(options, 2, "d")
+    write(options, 2, "d")
+    assert committed(options) == ["a", "b", "c", "d"]
+
+
+def test_killed_task_leaves_no_rows_and_its_next_attempt_writes_all(options: WriteOptions) -> None:
+    """The second attempt fences the first, which still lives and can neither write nor commit."""
+    from pybroker.pipeline.topics.task_producer import WriteError
+
+    first = attempt(options, 0)
+    first.send_all([{"value": "a"}])
+    write(options, 0, "a", "b")
+    with pytest.raises(WriteError):
+        first.__exit__(None)
+    assert committed(options) == ["a", "b"]
+
+
+def test_failed_task_leaves_no_rows(options: WriteOptions) -> None:
+    transaction = attempt(options, 0)
+    transaction.send_all([{"value": "a"}])
+    transaction.__exit__(ZeroDivisionError)
+    assert committed(options) == []
+    write(options, 0, "a")
+    assert committed(options) == ["a"]
+
+
+def test_task_that_gets_other_rows_when_repeated_is_refused(options: WriteOptions) -> None:
+    from pybroker.pipeline.topics.task_producer import WriteError
+
+    write(options, 3, "a", "b")
+    with pytest.raises(WriteError, match=r"Micro-batch 3 was written with 2 rows .* and has 1 now"):
+        write(options, 3, "a")
+    with pytest.raises(WriteError, match=r"Micro-batch 3 is written .* so 2 can't be"):
+        write(options, 2, "z")
+    assert committed(options) == ["a", "b"]
