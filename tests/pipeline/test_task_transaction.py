@@ -27,7 +27,7 @@ def options(servers: str, topic: str) -> WriteOptions:
     pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
     create_topic(servers, topic, 1)
     given = {"kafka.bootstrap.servers": servers, "topic": topic, "kafka.transactional.id": PREFIX}
-    return write_options(given, OneColumn(), overwrite=False)  # type: ignore[arg-type]
+    return write_options(given, OneColumn(), overwrite=False)
 
 
 def attempt(options: WriteOptions, batch_id: int, task: int = 0) -> Any:
@@ -47,7 +47,7 @@ def committed(options: WriteOptions) -> list[str]:
     consumer = Consumer({**given, "isolation.level": "read_committed", "enable.partition.eof": "true"})
     found = []
     try:
-        consumer.assign([TopicPartition(options.topic, 0, 0)])
+        consumer.assign([TopicPartition(str(options.topic), 0, 0)])
         while (message := consumer.poll(60)) is not None and message.error() is None:
             found.append((message.value() or b"").decode())
     finally:
