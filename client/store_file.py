@@ -41,5 +41,13 @@ class StoreFile:
         return keys[0].key.decode() + _pem_of(keys[0].chain)
 
 
+@dataclass(frozen=True, slots=True)
+class JavaStores:
+    """Java's stores of a client, as far as its options name some."""
+
+    trust: StoreFile | None = None
+    keys: StoreFile | None = None
+
+
 def _pem_of(certificates: tuple[bytes, ...]) -> str:
     return "".join(to_pem("CERTIFICATE", each).decode() for each in certificates)

@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from .given_options import GivenOptions, OptionError
-from .store_file import StoreFile
+from .store_file import JavaStores, StoreFile
 
 if TYPE_CHECKING:
     import ssl
@@ -33,17 +33,16 @@ class TlsSettings:
     trust_text: str | None = None
     certificate_text: str | None = field(default=None, repr=False)
     prefix: str = field(default="", compare=False)
-    trust_store: StoreFile | None = None
-    key_store: StoreFile | None = None
+    stores: JavaStores = field(default_factory=JavaStores)
 
     def with_stores_read(self) -> TlsSettings:
         """Returns the settings with PEM text in place of Java's stores. Raises OptionError."""
-        settings = self
-        if self.trust_store is not None:
-            settings = replace(settings, trust_store=None, trust_text=self.trust_store.certificates())
-        if self.key_store is not None:
-            pair = self.key_store.key_pair(self.key_password)
-            settings = replace(settings, key_store=None, key_password=None, certificate_text=pair)
+        settings, stores = replace(self, stores=JavaStores()), self.stores
+        if stores.trust is not None:
+            settings = replace(settings, trust_text=stores.trust.certificates())
+        if stores.keys is not None:
+            pair = stores.keys.key_pair(self.key_password)
+            settings = replace(settings, key_password=None, certificate_text=pair)
         return settings
 
     def context(self) -> ssl.SSLContext:
@@ -80,8 +79,7 @@ def take_tls(options: GivenOptions) -> TlsSettings:
         trust_text=trust_text,
         certificate_text=certificate_text,
         prefix=options.prefix,
-        trust_store=trust_store,
-        key_store=key_store,
+        stores=JavaStores(trust_store, key_store),
     )
 
 

@@ -11,14 +11,14 @@ the two names is used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .options.spark_needed import TOO_OLD
+
 if TYPE_CHECKING:
     # By their whole names: mypy also takes this folder for the parent of tests/pipeline, which has the same name.
     from pybroker.pipeline.log_directories.log_data_source import PybrokerLogDataSource
     from pybroker.pipeline.topics.data_source import PybrokerDataSource
 
 __all__ = ["PybrokerDataSource", "PybrokerLogDataSource"]
-
-TOO_OLD = "this PySpark is too old: pybroker's data sources need 4.0 or newer"
 
 _MODULES = {
     "PybrokerDataSource": "topics.data_source",

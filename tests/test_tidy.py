@@ -328,7 +328,7 @@ WIDE_RECORDS: dict[str, tuple[int | None, str]] = {
     "controller/tree/metadata_store.py:Stat": (11, "the attributes that ZooKeeper gives a node"),
     "controller/tree/znode_tree.py:Znode": (11, "the attributes that ZooKeeper stores of a node"),
     "pipeline/columns/row_buffers.py:RowArrays": (15, "the columns of the rows"),
-    "pipeline/options/read_options.py:ReadOptions": (15, "the options of a query"),
+    "pipeline/options/read_options.py:ReadOptions": (16, "the options of a query"),
     "replication/partition/fetch.py:FetchResult": (10, "the fields of a partition in a response"),
     "replication/partition/partition_state.py:PartitionState": (10, "the fields of a partition in LeaderAndIsr"),
     "storage/compaction/compaction_job.py:CompactionJob": (11, "what a child process needs to compact a log"),

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from .. import TOO_OLD
+from ..options.spark_needed import TOO_OLD
 
 __all__ = ["BAD_INPUT", "FAILED", "JobError", "failure_line", "main", "report_error", "run_job", "say"]
 

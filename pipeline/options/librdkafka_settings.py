@@ -17,9 +17,9 @@ def security_of_stores(tls: TlsSettings) -> dict[str, str]:
     """Returns the settings for Java's stores, which are read now; empty without one. Raises OptionError."""
     read = tls.with_stores_read()
     named = {
-        "ssl.ca.pem": read.trust_text if tls.trust_store else None,
-        "ssl.certificate.pem": read.certificate_text if tls.key_store else None,
-        "ssl.key.pem": read.certificate_text if tls.key_store else None,
+        "ssl.ca.pem": read.trust_text if tls.stores.trust else None,
+        "ssl.certificate.pem": read.certificate_text if tls.stores.keys else None,
+        "ssl.key.pem": read.certificate_text if tls.stores.keys else None,
     }
     return {name: value for name, value in named.items() if value is not None}
 
@@ -37,7 +37,7 @@ def librdkafka_security(given: Mapping[str, str]) -> dict[str, str]:
         "ssl.certificate.pem": tls.certificate_text,
         "ssl.key.location": tls.key_file or tls.certificate_file,
         "ssl.key.pem": tls.certificate_text,
-        "ssl.key.password": None if tls.key_store else tls.key_password,
+        "ssl.key.password": None if tls.stores.keys else tls.key_password,
         "ssl.endpoint.identification.algorithm": None if tls.check_hostname else "none",
     }
     if "sasl.jaas.config" in options:

@@ -20,13 +20,8 @@ logger = logging.getLogger(__name__)
 INCLUDE_HEADERS = "includeHeaders"
 
 _SUBSCRIPTIONS = ("assign", "subscribe", "subscribePattern")
-_STREAM_ONLY = (
-    "maxOffsetsPerTrigger",
-    "minOffsetsPerTrigger",
-    "maxTriggerDelay",
-    "commitOffsetsToGroup",
-    "endAtLatest",
-)
+_LIMITS = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
+_STREAM_ONLY = (*_LIMITS, "commitOffsetsToGroup", "endAtLatest")
 _KNOWN = (
     *_SUBSCRIPTIONS,
     *STARTING,

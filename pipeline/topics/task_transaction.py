@@ -1,22 +1,4 @@
-"""Writes the rows of a task in one transaction, once, however often Spark runs the task.
-
-Spark repeats a task that failed, and a restarted query repeats its last micro-batch, also those of its tasks that had
-committed. So a task must find out whether its rows are written. Its transactional id is made of the query's id and the
-number of the task, and it commits together with its rows an offset of a consumer group that has the same name: the
-number of the next micro-batch, with its rows in the metadata. Both become visible at once or not at all (KIP-98).
-
-1. The task gets its producer id: the coordinator fences every earlier attempt and ends its transaction, so that from
-   here on none can still commit (KIP-360).
-2. It reads the group's offset. If its micro-batch is behind that, its rows are written: it only counts them.
-3. Else it writes its rows and the offset, and commits.
-
-**Why** an offset: fencing alone tells that no earlier attempt is alive, not whether one had committed, and a record as
-a mark would be read by everybody. **Why not** one transaction for a micro-batch: a producer belongs to one process, and
-Kafka 3.9 has no two-phase commit for them (KIP-939). So readers may see a part of the tasks of a micro-batch, until the
-others have committed too.
-
-A repeated task must get the same rows, as Spark promises for a source that can be read again; their number is checked.
-"""
+"""Writes the rows of a task in one transaction, once, however often Spark runs the task."""
 
 from __future__ import annotations
 
@@ -58,7 +40,27 @@ def current_task(write_id: str) -> TaskIdentity:
 
 
 class TaskTransaction:
-    """The transaction of a task. Leaving the context commits, or aborts after an error. Raises WriteError."""
+    """The transaction of a task. Leaving the context commits, or aborts after an error. Raises WriteError.
+
+    Spark repeats a task that failed, and a restarted query repeats its last micro-batch, also those of its tasks that
+    had committed. So a task must find out whether its rows are written. Its transactional id is made of the query's
+    id and the number of the task, and it commits together with its rows an offset of a consumer group that has the
+    same name: the number of the next micro-batch, with its rows in the metadata. Both become visible at once or not
+    at all (KIP-98).
+
+    1. The task gets its producer id: the coordinator fences every earlier attempt and ends its transaction, so that
+       from here on none can still commit (KIP-360).
+    2. It reads the group's offset. If its micro-batch is behind that, its rows are written: it only counts them.
+    3. Else it writes its rows and the offset, and commits.
+
+    **Why** an offset: fencing alone tells that no earlier attempt is alive, not whether one had committed, and a
+    record as a mark would be read by everybody. **Why not** one transaction for a micro-batch: a producer belongs to
+    one process, and Kafka 3.9 has no two-phase commit for them (KIP-939). So readers may see a part of the tasks of a
+    micro-batch, until the others have committed too.
+
+    A repeated task must get the same rows, as Spark promises for a source that can be read again; their number is
+    checked.
+    """
 
     def __init__(self, options: WriteOptions, prefix: str, identity: TaskIdentity) -> None:
         self._options = options
