@@ -20,6 +20,7 @@ from ....protocol.messages.consumer_group_describe import (
 )
 from ...coordinator.group.consumer import describe
 from ...coordinator.group.consumer.consumer_groups import ConsumerGroups
+from ...coordinator.group.modern.described_topics import DescribedTopic
 from ...requests.authorized_operations import NOT_ASKED
 from ...requests.context import RequestContext
 from ...requests.duplicate_names import has_many_duplicates
@@ -94,7 +95,7 @@ def _member(member: describe.DescribedMember) -> Member:
     )
 
 
-def _assignment(topics: Iterable[describe.DescribedTopic]) -> Assignment:
+def _assignment(topics: Iterable[DescribedTopic]) -> Assignment:
     return Assignment(
         topic_partitions=[
             TopicPartitions(topic_id=topic.topic_id, topic_name=topic.name, partitions=list(topic.partitions))

@@ -182,7 +182,7 @@ class ConsumerGroups:
             if request.names is not None and request.member_epoch >= JOIN_EPOCH:
                 self._check_space(request, 0)
             return known, ()
-        has_members = known is not None and not known.is_empty
+        has_members = known is not None and not known.gives_way
         if request.member_epoch != JOIN_EPOCH or (has_members and not isinstance(known, Group)):
             reason = "not found" if known is None else "not a consumer group"
             raise GroupIdNotFoundError(f"Group {request.group_id} is {reason}.")

@@ -2,23 +2,14 @@
 
 from collections.abc import Sequence
 from typing import NamedTuple
-from uuid import UUID
 
-from ..modern.assignment import Assignment
+from ..modern.described_topics import DescribedTopic, described_topics
 from ..modern.topics import TopicLookup
 from .consumer_group import ConsumerGroup
 from .member import ConsumerMember
 from .records import MemberMetadata
 
-__all__ = ["DescribedGroup", "DescribedMember", "DescribedTopic", "described"]
-
-
-class DescribedTopic(NamedTuple):
-    """A topic that exists, and some of its partitions."""
-
-    topic_id: UUID
-    name: str
-    partitions: tuple[int, ...]
+__all__ = ["DescribedGroup", "DescribedMember", "described"]
 
 
 class DescribedMember(NamedTuple):
@@ -58,17 +49,6 @@ def _member(group: ConsumerGroup, member: ConsumerMember, topics: TopicLookup) -
     return DescribedMember(
         member.metadata,
         current.epoch,
-        _topics((current.assigned, current.revoking), topics),
-        _topics((group.target_of(member.member_id),), topics),
-    )
-
-
-def _topics(assignments: Sequence[Assignment], topics: TopicLookup) -> tuple[DescribedTopic, ...]:
-    partitions: dict[UUID, set[int]] = {}
-    for assignment in assignments:
-        for topic_id, own in assignment.items():
-            partitions.setdefault(topic_id, set()).update(own)
-    named = ((topic_id, topics.topic_name(topic_id), own) for topic_id, own in partitions.items())
-    return tuple(
-        DescribedTopic(topic_id, name, tuple(sorted(own))) for topic_id, name, own in named if name is not None
+        described_topics((current.assigned, current.revoking), topics),
+        described_topics((group.target_of(member.member_id),), topics),
     )

@@ -1,6 +1,7 @@
 """ConsumerGroupDescribe shows the epochs of a group, and what each member has and shall get."""
 
-from pybroker.broker.coordinator.group.consumer.describe import DescribedTopic, described
+from pybroker.broker.coordinator.group.consumer.describe import described
+from pybroker.broker.coordinator.group.modern.described_topics import DescribedTopic
 from support.in_process.consumer_groups import SETTINGS, CoordinatedGroup, Topics
 
 
