@@ -16,6 +16,7 @@ from .rooms.network import NETWORK
 from .rooms.replication import REPLICATION
 from .rooms.running import RUNNING
 from .rooms.security import SECURITY
+from .rooms.share_groups import SHARE_GROUPS
 from .rooms.topics import TOPICS
 from .rooms.transactions import TRANSACTIONS
 
@@ -26,7 +27,7 @@ ROOMS = {
     "Connections, requests and misbehaving peers": NETWORK,
     "HTTP endpoint": HTTP,
     "Logins, certificates, ACLs and quotas": SECURITY,
-    "Consumer groups and coordinators": GROUPS + CONSUMER_GROUPS,
+    "Consumer groups and coordinators": GROUPS + CONSUMER_GROUPS + SHARE_GROUPS,
     "Transactions": TRANSACTIONS,
     "Controller and brokers": CLUSTER,
     "Topics and reassignments": TOPICS,

@@ -73,6 +73,11 @@ class GroupBase(ABC):
         """Whether the group waits for its first member."""
 
     @property
+    def gives_way(self) -> bool:
+        """Whether a group of another type may take the place of this one."""
+        return self.is_empty
+
+    @property
     def is_finished(self) -> bool:
         """Whether the group has neither members nor offsets and no client is about to join, so it can be removed."""
         return self.is_empty and self.offsets.is_empty()

@@ -22,6 +22,8 @@ from .rebalance import Grace, no_grace
 from .rebalance_cause import RebalanceCause, RebalanceReason
 from .replay import Replay
 from .settings import GroupSettings
+from .share.share_group import ShareGroup
+from .share.share_groups import SharePorts
 from .timeline import EventKind
 
 __all__ = ["GroupCoordinator"]
@@ -32,7 +34,8 @@ logger = logging.getLogger(__name__)
 class GroupCoordinator:
     """Kafka's GroupCoordinator with its GroupMetadataManager.
 
-    ``now_ms``: the wall clock. ``new_uuid`` makes the random part of member ids.
+    ``now_ms``: the wall clock. ``new_uuid`` makes the random part of member ids. ``shares``: None where share groups
+    are not served.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class GroupCoordinator:
         now_ms: Callable[[], int],
         new_uuid: Callable[[], str],
         consumers: ConsumerPorts = NO_TOPICS,
+        shares: SharePorts | None = None,
     ) -> None:
         self._settings = settings
         self._scheduler = scheduler
@@ -59,6 +63,7 @@ class GroupCoordinator:
             consumers,
             log.max_batch_bytes,
             self._reload,
+            shares,
         )
         self._load_again: Callable[[int, int], None] | None = None
         parts.registry.on_removal(self._ended)
@@ -68,6 +73,8 @@ class GroupCoordinator:
         self.partitions = CoordinatorPartitions(log, parts.registry.ownership, self, self._appends, now_ms)
         self.membership = parts.membership
         self.consumers = parts.consumers
+        self.shares = parts.shares
+        self.share_offsets = parts.share_offsets
         self.commits = parts.commits
         self.administration = parts.administration
 
@@ -116,6 +123,8 @@ class GroupCoordinator:
                 self._resume(group)
             elif isinstance(group, ConsumerGroup):
                 self.consumers.loaded(group)
+            elif isinstance(group, ShareGroup) and self.shares is not None:
+                self.shares.loaded(group)
 
     def unloaded(self, partition: int) -> int:
         groups = self.registry.remove_partition(partition)
@@ -138,6 +147,8 @@ class GroupCoordinator:
     def _ended(self, group: GroupBase) -> None:
         if isinstance(group, ConsumerGroup):
             self.consumers.ended(group)
+        elif isinstance(group, ShareGroup) and self.shares is not None:
+            self.shares.ended(group)
 
     def _resume(self, group: Group) -> None:
         if len(group.members) > self._settings.max_size:

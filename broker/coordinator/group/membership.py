@@ -78,7 +78,7 @@ class Membership:
         group = self._registry.get(request.group_id)
         if isinstance(group, Group):
             return group
-        if group is not None and not group.is_empty:
+        if group is not None and not group.gives_way:
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         if request.member_id != UNKNOWN_MEMBER_ID:
             return ErrorCode.UNKNOWN_MEMBER_ID

@@ -19,6 +19,7 @@ from .group import Group
 from .offset_replay import OffsetReplay
 from .record_keys import GROUP_KEY_VERSION, OFFSET_KEY_VERSIONS
 from .replay_part import ReplayedBatch, ReplayPart
+from .share.replay import SHARE_KEY_VERSIONS, ShareReplay
 from .versioned import split_version
 
 __all__ = ["Replay"]
@@ -40,6 +41,7 @@ class Replay:
             **dict.fromkeys(OFFSET_KEY_VERSIONS, self._offsets),
             GROUP_KEY_VERSION: ClassicReplay(),
             **dict.fromkeys(CONSUMER_KEY_VERSIONS, ConsumerReplay()),
+            **dict.fromkeys(SHARE_KEY_VERSIONS, ShareReplay()),
         }
         self._unknown: dict[int, int] = {}
         """How many records were left out, by the version of their key."""

@@ -221,14 +221,14 @@ def test_unknown_and_broken_records_are_skipped_and_the_others_replayed(caplog: 
     topic = OffsetsTopic()
     put(topic, 1)
     broken = (encode_offset_key("g", P0), b"\x00\x03\x00")
-    share_group = (b"\x00\x0b\x00\x01s", b"\x00\x00")
     streams_group = (b"\x00\x11\x00\x01s", b"\x00\x00")
-    topic.write(0, build_records([broken, share_group, streams_group, share_group], 1, Codec.NONE))
+    streams_member = (b"\x00\x13\x00\x01s", b"\x00\x00")
+    topic.write(0, build_records([broken, streams_group, streams_member, streams_group], 1, Codec.NONE))
     put(topic, 2, P1)
 
     assert committed(replayed(topic)["g"]) == {P0: 1, P1: 2}
     assert "record at offset 1 skipped" in caplog.text
-    assert "3 records of key versions 11, 17 ignored" in caplog.text
+    assert "3 records of key versions 17, 19 ignored" in caplog.text
 
 
 @settings(max_examples=500)

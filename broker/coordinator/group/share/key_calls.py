@@ -1,0 +1,64 @@
+"""Makes a call for each of many keys, some at a time, and gathers the answers."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Generic, TypeVar
+
+from .....base.timers import Scheduler
+
+__all__ = ["KeyCalls"]
+
+K = TypeVar("K")
+R = TypeVar("R")
+
+_AT_ONCE = 32
+"""How many calls run at a time, and how many are begun before the event loop does other work."""
+
+
+class KeyCalls(Generic[K, R]):
+    """``call`` is given a key and a callback for its answer. ``done`` gets all answers."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        keys: Iterable[K],
+        call: Callable[[K, Callable[[R], None]], None],
+        done: Callable[[dict[K, R]], None],
+    ) -> None:
+        self._scheduler = scheduler
+        self._call = call
+        self._done = done
+        self._left = deque(keys)
+        self._running = 0
+        self._answers: dict[K, R] = {}
+        self._is_due = False
+        self._is_cancelled = False
+        self._look_soon()
+
+    def cancel(self) -> None:
+        """Begin no more calls, and drop the answers."""
+        self._is_cancelled = True
+
+    def _look_soon(self) -> None:
+        if not self._is_due:
+            self._is_due = True
+            self._scheduler.call_soon(self._look)
+
+    def _look(self) -> None:
+        self._is_due = False
+        if self._is_cancelled:
+            return
+        for _ in range(min(len(self._left), _AT_ONCE - self._running)):
+            key = self._left.popleft()
+            self._running += 1
+            self._call(key, partial(self._answered, key))
+        if not self._left and not self._running:
+            self._is_cancelled = True
+            self._done(self._answers)
+
+    def _answered(self, key: K, answer: R) -> None:
+        if key not in self._answers:
+            self._running -= 1
+            self._answers[key] = answer
+            self._look_soon()

@@ -1,0 +1,197 @@
+"""A share group (KIP-932): its members, epochs and assignments, and the partitions that have a state. No clock, no I/O.
+
+**How.** Records decide: only `ShareGroup.apply` changes a group, so memory equals a replay of the log. The decisions
+that make the records are elsewhere: ``decision.py`` (heartbeats), ``leaving.py``, ``states.py``.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import assert_never
+
+from ..modern.assignment import EMPTY, Assignment
+from ..modern.records import GroupEpoch, TargetEpoch, TargetMember
+from .memory import assignment_bytes, metadata_bytes, states_bytes
+from .record_bytes import encode, encode_key
+from .records import (
+    NO_STATES,
+    CurrentMember,
+    MemberMetadata,
+    RecordKind,
+    Removed,
+    ShareMember,
+    ShareRecord,
+    StatePartitions,
+    nothing_assigned,
+)
+from .subscribers import Subscribers
+from .without_offsets import GroupWithoutOffsets
+
+__all__ = ["ShareGroup"]
+
+
+class ShareGroup(GroupWithoutOffsets):
+    """A share group. ``states``: which partitions have a state."""
+
+    __slots__ = (
+        "epoch",
+        "is_dead",
+        "members",
+        "metadata_hash",
+        "needs_look",
+        "states",
+        "subscribers",
+        "target_epoch",
+        "targets",
+    )
+    kind = "share"
+
+    def __init__(self, group_id: str) -> None:
+        super().__init__(group_id)
+        self.epoch = 0
+        self.metadata_hash = 0
+        self.target_epoch = 0
+        self.members: dict[str, ShareMember] = {}
+        self.targets: dict[str, Assignment] = {}
+        """Member id → the partitions that it shall get. A member without an entry shall get none."""
+        self.states: StatePartitions = NO_STATES
+        self.subscribers = Subscribers()
+        self.needs_look = True
+        """Whether subscribed topics, or their states, may have changed since the target was computed. True also after
+        loading. Not part of the stored state."""
+        self.is_dead = False
+
+    # -- state
+
+    @property
+    def state_name(self) -> str:
+        if self.is_dead:
+            return "Dead"
+        return "Stable" if self.members else "Empty"
+
+    @property
+    def generation_id(self) -> int:
+        return self.epoch
+
+    @property
+    def protocol_type(self) -> str | None:
+        return self.kind
+
+    @property
+    def protocol_name(self) -> str | None:
+        return None
+
+    @property
+    def member_count(self) -> int:
+        return len(self.members)
+
+    def client_ids(self) -> Iterable[str]:
+        return (member.metadata.client_id for member in self.members.values())
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    def target_of(self, member_id: str) -> Assignment:
+        """The partitions that the member shall get."""
+        return self.targets.get(member_id, EMPTY)
+
+    # -- changes
+
+    def apply(self, record: ShareRecord) -> None:
+        """Change the group as the record says. Records may come in any order, and name members that are unknown."""
+        match record:
+            case GroupEpoch():
+                self.epoch, self.metadata_hash = record
+            case MemberMetadata():
+                self._set_metadata(record)
+            case TargetEpoch():
+                self.target_epoch = record.epoch
+            case TargetMember():
+                self._set_target(record.member_id, record.assignment)
+            case CurrentMember():
+                self._set_current(record)
+            case StatePartitions():
+                self._set_states(record)
+            case Removed():
+                self._remove(record.kind, record.name)
+            case _:
+                assert_never(record)
+
+    def encoded(self, record: ShareRecord) -> tuple[bytes, bytes | None]:
+        return encode(self.group_id, record)
+
+    def _remove(self, kind: RecordKind, name: str) -> None:
+        match kind:
+            case RecordKind.GROUP:
+                self.epoch = self.metadata_hash = 0
+            case RecordKind.MEMBER:
+                self._remove_member(name)
+            case RecordKind.TARGET:
+                self.target_epoch = 0
+            case RecordKind.TARGET_MEMBER:
+                self._set_target(name, None)
+            case RecordKind.CURRENT_MEMBER:
+                if name in self.members:
+                    self._set_current(nothing_assigned(name))
+            case RecordKind.STATES:
+                self._set_states(NO_STATES)
+            case _:
+                assert_never(kind)
+
+    def _set_metadata(self, metadata: MemberMetadata) -> None:
+        member_id = metadata.member_id
+        known = self.members.get(member_id)
+        if known is not None:
+            self._count(known.metadata, -1)
+        self.members[member_id] = ShareMember(metadata, nothing_assigned(member_id) if known is None else known.current)
+        self._count(metadata, 1)
+
+    def _remove_member(self, member_id: str) -> None:
+        member = self.members.pop(member_id, None)
+        if member is not None:
+            self._count(member.metadata, -1)
+            self._grow(-assignment_bytes(member.current.assigned))
+
+    def _count(self, metadata: MemberMetadata, change: int) -> None:
+        self.subscribers.count(metadata.names, change)
+        self._grow(change * metadata_bytes(metadata))
+
+    def _set_current(self, current: CurrentMember) -> None:
+        if current.member_id not in self.members:
+            self._set_metadata(MemberMetadata(current.member_id))
+        member = self.members[current.member_id]
+        self._grow(assignment_bytes(current.assigned) - assignment_bytes(member.current.assigned))
+        self.members[current.member_id] = member._replace(current=current)
+
+    def _set_target(self, member_id: str, assignment: Assignment | None) -> None:
+        before = self.targets.pop(member_id, None)
+        if before is not None:
+            self._grow(-assignment_bytes(before))
+        if assignment is not None:
+            self.targets[member_id] = assignment
+            self._grow(assignment_bytes(assignment))
+
+    def _set_states(self, states: StatePartitions) -> None:
+        self._grow(states_bytes(states) - states_bytes(self.states))
+        self.states = states
+        self.needs_look = True
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        return topic in self.subscribers.topics
+
+    # -- the end
+
+    def tombstones(self) -> Sequence[bytes]:
+        """The group's own record is the last, so that a prefix leaves a group that can be loaded."""
+        removed = [
+            *(Removed(RecordKind.CURRENT_MEMBER, member_id) for member_id in self.members),
+            *(Removed(RecordKind.TARGET_MEMBER, member_id) for member_id in {**self.members, **self.targets}),
+            Removed(RecordKind.TARGET),
+            *(Removed(RecordKind.MEMBER, member_id) for member_id in self.members),
+            Removed(RecordKind.STATES),
+            Removed(RecordKind.GROUP),
+        ]
+        return [encode_key(self.group_id, record) for record in removed]
+
+    def bury(self, now_ms: int) -> None:
+        """No request waits in the group itself, and it has no timers."""
+        self.is_dead = True

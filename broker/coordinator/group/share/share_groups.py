@@ -1,0 +1,174 @@
+"""Requests about share groups (KIP-932): heartbeats of members and descriptions.
+
+Everything runs on the event loop. A heartbeat is decided by ``decision.py``; this file finds the group, has the records
+written, and starts what follows from them: sessions, the target of a large group, the states of new partitions.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from .....base.timers import Scheduler
+from .....protocol.errors import (
+    ErrorCode,
+    KafkaError,
+    UnknownServerError,
+    error_for,
+)
+from ...share.ports import ShareState
+from ..modern.assignors.assignor import Assigned
+from ..modern.sessions import Sessions
+from ..modern.subscriptions import SubscriptionIndex
+from ..modern.topics import TopicLookup
+from ..modern.writing import GroupWriter, Written
+from ..record_log import RecordLog
+from ..registry import GroupRegistry
+from .decision import ShareWorld, decide
+from .describe import DescribedShareGroup, described
+from .heartbeat import ShareHeartbeat, ShareHeartbeatAnswer, check
+from .initializations import Initializations
+from .leaving import fence
+from .lookup import ShareGroupLookup
+from .records import RecordKind, Removed, ShareRecord
+from .settings import ShareGroupSettings
+from .share_group import ShareGroup
+from .states import topic_names, topics_named, with_initialized, without_topics
+from .target_runs import ShareTargetRuns
+from .targets import target_records
+
+__all__ = ["ShareGroups", "SharePorts"]
+
+logger = logging.getLogger(__name__)
+
+
+class SharePorts(NamedTuple):
+    """The parts of the broker that share groups use."""
+
+    settings: ShareGroupSettings
+    topics: TopicLookup
+    state: ShareState
+
+
+class ShareGroups:
+    """The share groups of the registry.
+
+    ``max_batch_bytes``: of a partition; None when it is not on this broker. ``reload`` loads a partition anew.
+    """
+
+    def __init__(
+        self,
+        registry: GroupRegistry,
+        log: RecordLog,
+        scheduler: Scheduler,
+        now_ms: Callable[[], int],
+        ports: SharePorts,
+        max_batch_bytes: Callable[[int], int | None],
+        reload: Callable[[int], None],
+    ) -> None:
+        self.lookup = ShareGroupLookup(registry, now_ms)
+        self._ports = ports
+        self._index = SubscriptionIndex()
+        self._sessions = Sessions(scheduler, self._session_timeout_ms, self._session_ended)
+        self._writer = GroupWriter(registry, log, max_batch_bytes, self._applied, reload)
+        self._targets = ShareTargetRuns(scheduler, ports.topics, self._target_computed)
+        self.initializations = Initializations(scheduler, ports.state, ports.topics, self._initialized)
+
+    # -- requests
+
+    def heartbeat(self, request: ShareHeartbeat, reply: Callable[[ShareHeartbeatAnswer], None]) -> None:
+        """ShareGroupHeartbeat. ``reply`` is called when the records are written on which the response depends."""
+        try:
+            check(request)
+            self.lookup.check(request.group_id)
+            answer = self._decide(request, reply)
+        except KafkaError as error:
+            reply(_refused(error))
+            return
+        group = self.lookup.known(request.group_id)
+        if group is not None and answer.member_id in group.members:
+            self._sessions.keep_alive(group, answer.member_id)
+            self._targets.maybe_begin(group)
+            self.initializations.maybe_begin(group)
+
+    def _decide(self, request: ShareHeartbeat, reply: Callable[[ShareHeartbeatAnswer], None]) -> ShareHeartbeatAnswer:
+        """Raises KafkaError when the request is refused."""
+        group = self.lookup.of(request)
+        records, answer = decide(group, request, ShareWorld(self._ports.topics, self._ports.settings))
+
+        def written(error: ErrorCode) -> None:
+            reply(answer if error is ErrorCode.NONE else _refused(error_for(error)))
+
+        if not records:
+            self._writer.after_writes(group, written)
+        elif not self._writer.write(group, records, written):
+            group.needs_look = True  # whether something changed is still to be stored
+            raise UnknownServerError("The records of the group are too large.")
+        return answer
+
+    def describe(self, group_id: str) -> DescribedShareGroup:
+        """ShareGroupDescribe of one group. Raises KafkaError."""
+        return described(self.lookup.get(group_id), self._ports.topics)
+
+    # -- groups that come and go
+
+    def loaded(self, group: ShareGroup) -> None:
+        """The group was loaded: its members get new sessions."""
+        for member_id in group.members:
+            self._sessions.keep_alive(group, member_id)
+        self._note_topics(group)
+
+    def ended(self, group: ShareGroup) -> None:
+        """The group was deleted, or is coordinated by another broker."""
+        self._sessions.end_all(group)
+        self._targets.end(group)
+        self.initializations.end(group)
+        self._index.set(group.group_id, frozenset())
+
+    # -- topics that change
+
+    def topics_changed(self, names: Iterable[str]) -> None:
+        """The metadata of these topics changed. Groups compare it at their next heartbeat; states of topics that were
+        deleted or made anew are forgotten, because the share coordinator deletes them with the topic."""
+        for name in names:
+            topic_id = self._ports.topics.topic_id(name)
+            for group_id in self._index.groups_of(name):
+                group = self.lookup.known(group_id)
+                if group is not None:
+                    group.needs_look = True
+                    gone = topics_named(group.states, name) - {topic_id}
+                    if gone:
+                        self.write(group, (without_topics(group.states, gone),))
+
+    # -- what follows from a change
+
+    def write(self, group: ShareGroup, records: Sequence[ShareRecord], done: Written = lambda error: None) -> bool:
+        """Change a group. When the records are not written, the group is loaded anew, and ``done`` gets the error."""
+        return self._writer.write(group, records, done)
+
+    def _applied(self, group: ShareGroup, records: Sequence[ShareRecord]) -> None:
+        for record in records:
+            if isinstance(record, Removed) and record.kind is RecordKind.MEMBER:
+                self._sessions.end(group, record.name)
+        self._note_topics(group)
+
+    def _note_topics(self, group: ShareGroup) -> None:
+        self._index.set(group.group_id, frozenset((*group.subscribers.topics, *topic_names(group.states))))
+
+    def _session_timeout_ms(self, group: ShareGroup, member_id: str) -> int:
+        return self._ports.settings.session_timeout_ms
+
+    def _session_ended(self, group: ShareGroup, member_id: str) -> None:
+        logger.info("group %s: share member %s removed: its session has ended", group.group_id, member_id)
+        self.write(group, fence(group, member_id, self._ports.topics))
+
+    def _target_computed(self, group: ShareGroup, result: Assigned) -> None:
+        if not self.write(group, target_records(group, result, group.epoch)):
+            self._targets.give_up(group)
+
+    def _initialized(self, group: ShareGroup, partitions: frozenset[tuple[UUID, int]]) -> None:
+        self.write(group, (with_initialized(group.states, partitions),))
+
+
+def _refused(error: KafkaError) -> ShareHeartbeatAnswer:
+    return ShareHeartbeatAnswer(error.code, error.message, "", 0, 0, None)

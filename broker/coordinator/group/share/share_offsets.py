@@ -1,0 +1,186 @@
+"""Requests of administrators about the start offsets of share groups (KIP-932), which the share coordinator stores.
+
+What is under way is noted in the group's record first, so that a later request can end what an earlier one began.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from .....base.timers import Scheduler
+from .....protocol.codec import NULL_UUID
+from .....protocol.errors import CoordinatorNotAvailableError, ErrorCode, GroupNotEmptyError
+from ...share.ports import SharePartitionKey, StateSummary
+from ..modern.assignment import Assignment, assignment_of, pairs
+from .key_calls import KeyCalls
+from .records import NO_STATES, NamedPartitions
+from .share_group import ShareGroup
+from .share_groups import ShareGroups, SharePorts
+from .states import with_deleted, with_deleting, with_initializing
+
+__all__ = ["DeletedOffsets", "NamedPartition", "ShareOffsets", "Summaries"]
+
+Partition = tuple[UUID, int]
+
+
+class NamedPartition(NamedTuple):
+    """``topic_id``: the null uuid for a topic that does not exist."""
+
+    topic: str
+    topic_id: UUID
+    partition: int
+
+
+Summaries = Mapping[NamedPartition, StateSummary | ErrorCode]
+DeletedOffsets = Mapping[str, tuple[UUID, ErrorCode]]
+"""The id and the code of each topic, by its name."""
+
+
+class ShareOffsets:
+    """Describes, alters and deletes start offsets. Each method raises KafkaError, or calls ``done`` later."""
+
+    def __init__(self, shares: ShareGroups, scheduler: Scheduler, ports: SharePorts) -> None:
+        self._shares = shares
+        self._scheduler = scheduler
+        self._topics = ports.topics
+        self._state = ports.state
+
+    def describe(
+        self, group_id: str, asked: Mapping[str, Collection[int]] | None, done: Callable[[Summaries], None]
+    ) -> None:
+        """DescribeShareGroupOffsets. ``asked``: partitions by topic; None: all that have a state."""
+        self._shares.lookup.check(group_id)
+        partitions = list(self._known(group_id) if asked is None else self._named(asked))
+        absent: dict[NamedPartition, StateSummary | ErrorCode] = {
+            each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for each in partitions if each.topic_id == NULL_UUID
+        }
+
+        def summarize(each: NamedPartition, answered: Callable[[StateSummary | ErrorCode], None]) -> None:
+            self._state.read_summary(SharePartitionKey(group_id, each.topic_id, each.partition), -1, answered)
+
+        KeyCalls(
+            self._scheduler,
+            [each for each in partitions if each not in absent],
+            summarize,
+            lambda found: done({**found, **absent}),
+        )
+
+    def _known(self, group_id: str) -> Iterable[NamedPartition]:
+        group = self._shares.lookup.known(group_id)
+        for topic_id, topic in () if group is None else group.states.initialized.items():
+            name = self._topics.topic_name(topic_id)
+            if name is not None:
+                yield from (NamedPartition(name, topic_id, partition) for partition in sorted(topic.partitions))
+
+    def _named(self, asked: Mapping[str, Collection[int]]) -> Iterable[NamedPartition]:
+        for name, partitions in asked.items():
+            topic_id = self._topics.topic_id(name)
+            yield from (NamedPartition(name, topic_id, partition) for partition in partitions)
+
+    def alter(
+        self,
+        group_id: str,
+        asked: Mapping[str, Mapping[int, int]],
+        done: Callable[[Mapping[NamedPartition, ErrorCode]], None],
+    ) -> None:
+        """AlterShareGroupOffsets: start offsets by topic and partition. The group may be new."""
+        group = self._idle(self._shares.lookup.get_or_new(group_id))
+        named = list(self._named(asked))
+        exists = {each: 0 <= each.partition < self._topics.partition_count(each.topic) for each in named}
+        offsets = {(each.topic_id, each.partition): asked[each.topic][each.partition] for each in named if exists[each]}
+
+        def answer(codes: Mapping[Partition, ErrorCode]) -> None:
+            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            done({each: codes.get((each.topic_id, each.partition), unknown) for each in named})
+
+        def written(error: ErrorCode) -> None:
+            if error is ErrorCode.NONE:
+                self._shares.initializations.begin(group, offsets, lambda group, codes: answer(codes))
+            else:
+                answer(dict.fromkeys(offsets, error))
+
+        if not offsets:
+            answer({})
+            return
+        names = {each.topic_id: each.topic for each in named}
+        new = {topic_id: NamedPartitions(names[topic_id], own) for topic_id, own in assignment_of(offsets).items()}
+        if not self._shares.write(group, (with_initializing(group.states, new),), written):
+            answer(dict.fromkeys(offsets, ErrorCode.UNKNOWN_SERVER_ERROR))
+
+    def delete(self, group_id: str, names: Iterable[str], done: Callable[[DeletedOffsets], None]) -> None:
+        """DeleteShareGroupOffsets. UNKNOWN_TOPIC_OR_PARTITION: there is nothing to delete for the topic."""
+        group = self._idle(self._shares.lookup.get(group_id))
+        ids = {name: self._topics.topic_id(name) for name in names}
+        stored = {topic_id: own for topic_id, own in self._stored(group).items() if topic_id in ids.values()}
+
+        def deleted(codes: Mapping[UUID, ErrorCode]) -> None:
+            def answer(error: ErrorCode) -> None:
+                unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                done(
+                    {
+                        name: (id_, codes.get(id_, unknown) if error is ErrorCode.NONE else error)
+                        for name, id_ in ids.items()
+                    }
+                )
+
+            ended = [topic_id for topic_id, code in codes.items() if code is ErrorCode.NONE]
+            if not ended or self._shares.lookup.known(group_id) is not group:
+                answer(ErrorCode.NONE if not ended else ErrorCode.NOT_COORDINATOR)
+            elif not self._shares.write(group, (with_deleted(group.states, ended),), answer):
+                answer(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+        self._delete(group, stored, deleted)
+
+    def has_states(self, group_id: str) -> bool:
+        """Whether the group is a share group of this broker for which states may be stored."""
+        group = self._shares.lookup.known(group_id)
+        return group is not None and group.states != NO_STATES
+
+    def delete_states(self, group_id: str, done: Callable[[ErrorCode], None]) -> None:
+        """Delete all states of a group that is about to be deleted."""
+        group = self._idle(self._shares.lookup.get(group_id))
+
+        def deleted(codes: Mapping[UUID, ErrorCode]) -> None:
+            done(next((code for code in codes.values() if code is not ErrorCode.NONE), ErrorCode.NONE))
+
+        self._delete(group, self._stored(group), deleted)
+
+    def _idle(self, group: ShareGroup) -> ShareGroup:
+        """The group. Raises KafkaError when it has members, or when states are being created."""
+        if not group.is_empty:
+            raise GroupNotEmptyError()
+        if self._shares.initializations.is_running(group):
+            raise CoordinatorNotAvailableError()
+        return group
+
+    def _stored(self, group: ShareGroup) -> Assignment:
+        """The partitions that may have a state, also of topics whose states were not deleted completely."""
+        states, found = group.states, dict[UUID, frozenset[int]]()
+        for topic_id, name in states.deleting.items():
+            if self._topics.topic_name(topic_id) is not None:
+                found[topic_id] = frozenset(range(self._topics.partition_count(name)))
+        for topic_id, topic in (*states.initializing.items(), *states.initialized.items()):
+            found[topic_id] = found.get(topic_id, frozenset()) | topic.partitions
+        return found
+
+    def _delete(self, group: ShareGroup, stored: Assignment, done: Callable[[Mapping[UUID, ErrorCode]], None]) -> None:
+        """``done`` gets the code of each topic."""
+
+        def delete(partition: Partition, answered: Callable[[ErrorCode], None]) -> None:
+            self._state.delete(SharePartitionKey(group.group_id, *partition), answered)
+
+        def finish(codes: Mapping[Partition, ErrorCode]) -> None:
+            failed = {topic_id: code for (topic_id, _), code in codes.items() if code is not ErrorCode.NONE}
+            done({topic_id: failed.get(topic_id, ErrorCode.NONE) for topic_id in stored})
+
+        def written(error: ErrorCode) -> None:
+            if error is ErrorCode.NONE:
+                KeyCalls(self._scheduler, pairs(stored), delete, finish)
+            else:
+                done(dict.fromkeys(stored, error))
+
+        names = {topic_id: self._topics.topic_name(topic_id) or "" for topic_id in stored}
+        if not stored:
+            done({})
+        elif not self._shares.write(group, (with_deleting(group.states, names),), written):
+            done(dict.fromkeys(stored, ErrorCode.UNKNOWN_SERVER_ERROR))

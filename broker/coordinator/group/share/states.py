@@ -1,0 +1,118 @@
+"""Which share partitions need a state, and the record of a share group when they get or lose it. No clock, no I/O."""
+
+from collections.abc import Iterable, Mapping
+from uuid import UUID
+
+from .....protocol.codec import NULL_UUID
+from ..modern.assignment import Assignment, assignment_of
+from ..modern.topics import TopicLookup
+from .records import NamedPartitions, StatePartitions
+
+__all__ = [
+    "assignable",
+    "topic_names",
+    "topics_named",
+    "with_deleted",
+    "with_deleting",
+    "with_initialized",
+    "with_initializing",
+    "with_new_partitions",
+    "without_topics",
+]
+
+_NONE = NamedPartitions("", frozenset())
+Topics = Mapping[UUID, NamedPartitions]
+
+
+def assignable(states: StatePartitions, names: Iterable[str], topics: TopicLookup) -> Assignment:
+    """The partitions of these topics that members may get: they exist, and have a state."""
+    found: dict[UUID, frozenset[int]] = {}
+    for name in names:
+        topic_id, count = topics.topic_id(name), topics.partition_count(name)
+        partitions = states.initialized.get(topic_id, _NONE).partitions
+        if topic_id != NULL_UUID and partitions:
+            existing = partitions if len(partitions) <= count else frozenset(p for p in partitions if p < count)
+            if existing:
+                found[topic_id] = existing
+    return found
+
+
+def with_new_partitions(states: StatePartitions, names: Iterable[str], topics: TopicLookup) -> StatePartitions:
+    """``states`` with the partitions of these topics that need a state; ``states`` itself when none does."""
+    new: dict[UUID, NamedPartitions] = {}
+    for name in names:
+        topic_id, count = topics.topic_id(name), topics.partition_count(name)
+        if topic_id == NULL_UUID or count == 0:
+            continue
+        begun = states.initializing.get(topic_id, _NONE).partitions
+        known = begun | states.initialized.get(topic_id, _NONE).partitions
+        if len(known) < count:
+            new[topic_id] = NamedPartitions(name, frozenset(range(count)) - known)
+    return with_initializing(states, new) if new else states
+
+
+def with_initializing(states: StatePartitions, new: Topics) -> StatePartitions:
+    """The state of these partitions is to be created, also that of topics whose states are being deleted."""
+    deleting = {topic_id: name for topic_id, name in states.deleting.items() if topic_id not in new}
+    return states._replace(initializing=_joined(states.initializing, new), deleting=deleting)
+
+
+def with_initialized(states: StatePartitions, partitions: Iterable[tuple[UUID, int]]) -> StatePartitions:
+    """The state of these partitions was created. Those that are not waited for any more are left out."""
+    done: dict[UUID, NamedPartitions] = {}
+    for topic_id, created in assignment_of(partitions).items():
+        name, waiting = states.initializing.get(topic_id, _NONE)
+        if created & waiting:
+            done[topic_id] = NamedPartitions(name, created & waiting)
+    left = {
+        topic_id: NamedPartitions(topic.name, topic.partitions - done.get(topic_id, _NONE).partitions)
+        for topic_id, topic in states.initializing.items()
+    }
+    initializing = {topic_id: topic for topic_id, topic in left.items() if topic.partitions}
+    return states._replace(initializing=initializing, initialized=_joined(states.initialized, done))
+
+
+def with_deleting(states: StatePartitions, topics: Mapping[UUID, str]) -> StatePartitions:
+    """The states of these topics are to be deleted."""
+    kept = without_topics(states, topics)
+    return kept._replace(deleting={**kept.deleting, **topics})
+
+
+def with_deleted(states: StatePartitions, topic_ids: Iterable[UUID]) -> StatePartitions:
+    """The states of these topics were deleted."""
+    gone = frozenset(topic_ids)
+    return states._replace(deleting={each: name for each, name in states.deleting.items() if each not in gone})
+
+
+def without_topics(states: StatePartitions, topic_ids: Iterable[UUID]) -> StatePartitions:
+    """Nothing is known of these topics any more."""
+    gone = frozenset(topic_ids)
+    return StatePartitions(
+        {topic_id: topic for topic_id, topic in states.initializing.items() if topic_id not in gone},
+        {topic_id: topic for topic_id, topic in states.initialized.items() if topic_id not in gone},
+        {topic_id: name for topic_id, name in states.deleting.items() if topic_id not in gone},
+    )
+
+
+def topic_names(states: StatePartitions) -> Iterable[str]:
+    """The names of all topics, as they were when they were noted."""
+    having = (topic.name for topic in (*states.initializing.values(), *states.initialized.values()))
+    return (*having, *states.deleting.values())
+
+
+def topics_named(states: StatePartitions, name: str) -> set[UUID]:
+    """The ids under which a topic was noted by this name."""
+    having = (*states.initializing.items(), *states.initialized.items())
+    found = {topic_id for topic_id, topic in having if topic.name == name}
+    return found | {topic_id for topic_id, deleted in states.deleting.items() if deleted == name}
+
+
+def _joined(before: Topics, more: Topics) -> Topics:
+    """Both, where a topic may have partitions in each."""
+    return {
+        **before,
+        **{
+            topic_id: NamedPartitions(name, partitions | before.get(topic_id, _NONE).partitions)
+            for topic_id, (name, partitions) in more.items()
+        },
+    }

@@ -1,0 +1,32 @@
+"""Computes the target assignments of large share groups, outside of requests."""
+
+from collections.abc import Callable, Generator
+
+from .....base.timers import Scheduler
+from ..modern.assignors.assignor import Assigned
+from ..modern.target_runs import TargetRunsOf
+from ..modern.topics import TopicLookup
+from .share_group import ShareGroup
+from .states import assignable
+from .targets import assigned_steps
+
+__all__ = ["ShareTargetRuns"]
+
+
+class ShareTargetRuns(TargetRunsOf[ShareGroup]):
+    """By the only assignor that share groups have."""
+
+    def __init__(
+        self, scheduler: Scheduler, topics: TopicLookup, computed: Callable[[ShareGroup, Assigned], None]
+    ) -> None:
+        super().__init__(scheduler, computed)
+        self._topics = topics
+
+    def _assignor_name(self, group: ShareGroup) -> str:
+        return "simple"
+
+    def _steps(self, group: ShareGroup) -> Generator[None, None, Assigned]:
+        partitions = assignable(group.states, group.subscribers.topics, self._topics)
+        members = {member_id: member.metadata for member_id, member in group.members.items()}
+        yield
+        return (yield from assigned_steps(group.targets, members, partitions, self._topics))

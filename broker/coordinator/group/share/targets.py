@@ -1,0 +1,64 @@
+"""The target assignment of a share group: what the assignor gets to know, and the records of its result."""
+
+from collections.abc import Generator, Mapping
+from uuid import UUID
+
+from .....protocol.codec import NULL_UUID
+from ..modern.assignment import EMPTY, Assignment
+from ..modern.assignors.assignor import Assigned, MemberSpec
+from ..modern.assignors.simple import ShareSpec, simple_assignment
+from ..modern.assignors.steps import Pace
+from ..modern.records import TargetEpoch, TargetMember
+from ..modern.topics import TopicLookup
+from .records import MemberMetadata, ShareRecord
+from .share_group import ShareGroup
+
+__all__ = ["assigned_steps", "is_small", "is_up_to_date", "target_records"]
+
+_SMALL = 1_000
+"""Members and partitions of a group whose target one heartbeat may compute."""
+
+
+def is_small(member_count: int, partitions: Assignment) -> bool:
+    """Whether a group's target is computed within a heartbeat. That of others is computed in steps, apart from it."""
+    return member_count + len(partitions) + sum(map(len, partitions.values())) <= _SMALL
+
+
+def is_up_to_date(group: ShareGroup, partitions: Assignment) -> bool:
+    """Whether the members shall get exactly these partitions, all together."""
+    found: dict[UUID, set[int]] = {}
+    for target in group.targets.values():
+        for topic_id, own in target.items():
+            found.setdefault(topic_id, set()).update(own)
+    return found == partitions
+
+
+def assigned_steps(
+    targets: Mapping[str, Assignment],
+    members: Mapping[str, MemberMetadata],
+    partitions: Assignment,
+    topics: TopicLookup,
+) -> Generator[None, None, Assigned]:
+    """Compute the new targets of these members in short steps. ``targets``: the present ones."""
+    pace = Pace()
+    known: dict[tuple[str, ...], frozenset[UUID]] = {}
+    specs: dict[str, MemberSpec] = {}
+    for member_id, metadata in members.items():
+        names = metadata.names
+        if names not in known:
+            ids = map(topics.topic_id, names)
+            known[names] = frozenset(each for each in ids if each != NULL_UUID and each in partitions)
+        specs[member_id] = MemberSpec(None, known[names], targets.get(member_id, EMPTY))
+        if pace.is_over(len(names)):
+            yield
+    return (yield from simple_assignment(ShareSpec(specs, partitions, len(set(known.values())) <= 1)))
+
+
+def target_records(group: ShareGroup, result: Assigned, epoch: int) -> tuple[ShareRecord, ...]:
+    """The records of a target that was computed for a group epoch: members whose target differs."""
+    changed = (
+        TargetMember(member_id, assignment)
+        for member_id, assignment in result.items()
+        if assignment != group.target_of(member_id)
+    )
+    return (*changed, TargetEpoch(epoch))

@@ -1,0 +1,33 @@
+"""Events of share groups (KIP-932)."""
+
+from ..event import event
+
+SHARE_GROUPS = (
+    event(
+        "share-group.member-removed",
+        "INFO",
+        "broker/coordinator/group/share/share_groups.py",
+        "group %s: share member %s removed: its session has ended",
+        "group member",
+        "A member was silent for its session.",
+        "Check that the consumer runs.",
+    ),
+    event(
+        "share-group.no-space",
+        "WARNING",
+        "broker/coordinator/group/share/lookup.py",
+        "group %s: no space, pybroker.groups.max.bytes is reached",
+        "group",
+        "The memory allowed for groups is used up, so a client could not join or change its subscription.",
+        "Raise pybroker.groups.max.bytes, or look for a client that subscribes to very many topics.",
+    ),
+    event(
+        "share-group.states-not-created",
+        "WARNING",
+        "broker/coordinator/group/share/initializations.py",
+        "group %s: states of %d partitions not created: %s",
+        "group partitions error",
+        "The share coordinator has not stored the states of new partitions. It is asked again soon.",
+        "Check that __share_group_state has a leader and enough in-sync replicas.",
+    ),
+)
