@@ -18,11 +18,13 @@ from ...protocol.messages import (
     describe_client_quotas,
     describe_configs,
     describe_groups,
+    describe_share_group_offsets,
     describe_topic_partitions,
     describe_transactions,
     find_coordinator,
     incremental_alter_configs,
     metadata,
+    share_group_describe,
 )
 from .set_error import ErrorShape, failed
 
@@ -76,6 +78,25 @@ def consumer_group_describe_failure(
     return consumer_group_describe.ConsumerGroupDescribeResponse(
         groups=[
             failed(consumer_group_describe.DescribedGroup(group_id=group_id), error) for group_id in request.group_ids
+        ]
+    )
+
+
+def share_group_describe_failure(
+    version: int, request: share_group_describe.ShareGroupDescribeRequest, error: KafkaError
+) -> share_group_describe.ShareGroupDescribeResponse:
+    return share_group_describe.ShareGroupDescribeResponse(
+        groups=[failed(share_group_describe.DescribedGroup(group_id=group_id), error) for group_id in request.group_ids]
+    )
+
+
+def describe_share_group_offsets_failure(
+    version: int, request: describe_share_group_offsets.DescribeShareGroupOffsetsRequest, error: KafkaError
+) -> describe_share_group_offsets.DescribeShareGroupOffsetsResponse:
+    return describe_share_group_offsets.DescribeShareGroupOffsetsResponse(
+        groups=[
+            failed(describe_share_group_offsets.DescribeShareGroupOffsetsResponseGroup(group_id=group.group_id), error)
+            for group in request.groups
         ]
     )
 
@@ -248,6 +269,8 @@ ITEM_ERRORS: Mapping[ApiKey, ErrorShape] = {
     ApiKey.DESCRIBE_GROUPS: describe_groups_failure,
     ApiKey.DELETE_GROUPS: delete_groups_failure,
     ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_group_describe_failure,
+    ApiKey.SHARE_GROUP_DESCRIBE: share_group_describe_failure,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: describe_share_group_offsets_failure,
     ApiKey.CREATE_ACLS: create_acls_failure,
     ApiKey.DELETE_ACLS: delete_acls_failure,
     ApiKey.DESCRIBE_CONFIGS: describe_configs_failure,

@@ -3,34 +3,55 @@
 v1 throttling after the response (KIP-219) · v2 flexible.
 """
 
+from collections.abc import Awaitable, Iterable, Mapping
+from functools import partial
+
 from ....base.acls import AclOperation, AclResourceType
-from ....protocol.errors import ErrorCode
+from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from ...coordinator.group.administration import Administration
+from ...coordinator.group.share.share_offsets import ShareOffsets
 from ...requests.context import RequestContext
+from .awaited import awaited
 
 __all__ = ["DeleteGroups"]
 
 
 class DeleteGroups:
-    """Handles DeleteGroups requests."""
+    """Handler. ``shares``: None where share groups are not served."""
 
-    def __init__(self, administration: Administration) -> None:
+    def __init__(self, administration: Administration, shares: ShareOffsets | None = None) -> None:
         self._administration = administration
+        self._shares = shares
 
-    def __call__(self, context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
+    def __call__(
+        self, context: RequestContext, request: DeleteGroupsRequest
+    ) -> DeleteGroupsResponse | Awaitable[DeleteGroupsResponse]:
         """Answers at once: the deletion takes effect in memory, and its records are written later. A name given twice
-        counts once."""
+        counts once. The states of share groups are deleted first."""
         groups = dict.fromkeys(request.groups_names)
         denied = context.denied(AclOperation.DELETE, AclResourceType.GROUP, groups)
-        return DeleteGroupsResponse(
-            results=[
-                DeletableGroupResult(
-                    group_id=group_id,
-                    error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED
-                    if group_id in denied
-                    else self._administration.delete_group(group_id),
-                )
-                for group_id in groups
-            ]
-        )
+        shared = [] if self._shares is None else [each for each in groups if self._shares.has_states(each)]
+        if self._shares is not None and any(each not in denied for each in shared):
+            return self._after_states(self._shares, groups, denied, [each for each in shared if each not in denied])
+        return self._delete(groups, dict.fromkeys(denied, ErrorCode.GROUP_AUTHORIZATION_FAILED))
+
+    async def _after_states(
+        self, shares: ShareOffsets, groups: Iterable[str], denied: Iterable[str], shared: Iterable[str]
+    ) -> DeleteGroupsResponse:
+        codes = dict.fromkeys(denied, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        for group_id in shared:
+            try:
+                code: ErrorCode = await awaited(partial(shares.delete_states, group_id))
+            except KafkaError as error:
+                code = error.code
+            if code is not ErrorCode.NONE:
+                codes[group_id] = code
+        return self._delete(groups, codes)
+
+    def _delete(self, groups: Iterable[str], refused: Mapping[str, ErrorCode]) -> DeleteGroupsResponse:
+        def code(group_id: str) -> ErrorCode:
+            return refused[group_id] if group_id in refused else self._administration.delete_group(group_id)
+
+        results = [DeletableGroupResult(group_id=group_id, error_code=code(group_id)) for group_id in groups]
+        return DeleteGroupsResponse(results=results)

@@ -20,6 +20,7 @@ from .list_groups import ListGroups
 from .offset_commit import OffsetCommit
 from .offset_delete import OffsetDelete
 from .offset_fetch import OffsetFetch
+from .share_table import share_group_apis
 from .sync_group import SyncGroup
 
 __all__ = ["group_apis"]
@@ -44,10 +45,11 @@ def group_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         ApiKey.OFFSET_DELETE: OffsetDelete(groups.administration, topic_exists),
         ApiKey.DESCRIBE_GROUPS: DescribeGroups(groups.administration),
         ApiKey.LIST_GROUPS: ListGroups(groups.administration),
-        ApiKey.DELETE_GROUPS: DeleteGroups(groups.administration),
+        ApiKey.DELETE_GROUPS: DeleteGroups(groups.administration, groups.share_offsets),
         # Where the consumer protocol (KIP-848) is not served, admin tools ask DescribeGroups.
         ApiKey.CONSUMER_GROUP_HEARTBEAT: ConsumerGroupHeartbeat(groups.consumers, parts.group_version),
         ApiKey.CONSUMER_GROUP_DESCRIBE: ConsumerGroupDescribe(groups.consumers, parts.group_version),
+        **share_group_apis(parts),
     }
 
 

@@ -1,0 +1,35 @@
+"""The APIs of share groups that the group coordinator serves (KIP-932), with their handlers."""
+
+from collections.abc import Mapping
+
+from ....base.topic_partition import TopicPartition
+from ....protocol.apis import ApiKey
+from ...requests.context import Handler
+from ..broker_parts import BrokerParts
+from .alter_share_group_offsets import AlterShareGroupOffsets
+from .delete_share_group_offsets import DeleteShareGroupOffsets
+from .describe_share_group_offsets import DescribeShareGroupOffsets
+from .share_group_describe import ShareGroupDescribe
+from .share_group_heartbeat import ShareGroupHeartbeat
+
+__all__ = ["share_group_apis"]
+
+
+def share_group_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
+    """None where share groups are not served."""
+    groups = parts.coordinators.groups
+    if groups.shares is None or groups.share_offsets is None:
+        return {}
+
+    def end_offset(topic_partition: TopicPartition) -> int | None:
+        hosted = parts.partitions.get(topic_partition)
+        is_led = hosted is not None and parts.partitions.leader_of(topic_partition) is not None
+        return hosted.partition.high_watermark if hosted is not None and is_led else None
+
+    return {
+        ApiKey.SHARE_GROUP_HEARTBEAT: ShareGroupHeartbeat(groups.shares),
+        ApiKey.SHARE_GROUP_DESCRIBE: ShareGroupDescribe(groups.shares),
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: DescribeShareGroupOffsets(groups.share_offsets, end_offset),
+        ApiKey.ALTER_SHARE_GROUP_OFFSETS: AlterShareGroupOffsets(groups.share_offsets),
+        ApiKey.DELETE_SHARE_GROUP_OFFSETS: DeleteShareGroupOffsets(groups.share_offsets),
+    }
