@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
 
 from ..protocol.apis import ApiKey
+from ..protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ..protocol.messages.join_group import JoinGroupRequest
 from ..storage.store.store_schedule import StoreSchedule
 from .apis.broker_parts import BrokerParts
+from .coordinator.group.consumer.consumer_group import ConsumerGroup
+from .coordinator.group.consumer.member import ConsumerMember
 from .coordinator.group.coordinator import GroupCoordinator
 from .coordinator.group.group import Group
 from .coordinator.group.member import Member
@@ -32,11 +35,20 @@ if TYPE_CHECKING:  # not needed by a broker that keeps to real time
 
 __all__ = ["ClockedBroker", "Unclocked", "clocked_broker"]
 
+AnyMember = Member | ConsumerMember
 Handlers = Mapping[ApiKey, Handler]
 
-_WATCHED = (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.OFFSET_COMMIT)
+_WATCHED = (
+    ApiKey.JOIN_GROUP,
+    ApiKey.SYNC_GROUP,
+    ApiKey.HEARTBEAT,
+    ApiKey.OFFSET_COMMIT,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+)
 _JOIN_WITH_ID_VERSION = 4
 """From this version of JoinGroup on a dynamic member joins with an id."""
+_HEARTBEAT_WITH_ID_VERSION = 1
+"""From this version of ConsumerGroupHeartbeat on a member joins with an id."""
 _MOST_NOTED = 100_000
 _STUCK_S = 5.0
 """How long one move waits for markers of transactions that were ending before it: their leader may not answer."""
@@ -109,6 +121,7 @@ class ClockedBroker:
         self._move = move
         self._begin()
         self._groups.give_grace(self._grace_ms)
+        self._groups.consumers.give_grace(lambda member: self._grace_ms([member]))
         if self._listeners is not None:
             self._ending = frozenset(each.info for each in self._listeners.connections() if each.is_ending)
             self._listeners.idle.spares = self._is_of_living_member
@@ -127,6 +140,7 @@ class ClockedBroker:
 
     def abandon_move(self) -> None:
         self._groups.end_grace(self._is_alive)
+        self._groups.consumers.end_grace(self._is_alive)
         if self._listeners is not None:
             self._listeners.idle.end_sparing()
         self._move = None
@@ -152,13 +166,13 @@ class ClockedBroker:
             self._connections[member_id] = context.address
         return response
 
-    def _grace_ms(self, members: Iterable[Member]) -> int:
+    def _grace_ms(self, members: Iterable[AnyMember]) -> int:
         """Until the end of the move, if any of the members is alive."""
         if self._move is None or not any(map(self._is_alive, members)):
             return 0
         return max(int((self._move.goal_s - self._timers.time()) * 1000), 0) + 1
 
-    def _is_alive(self, member: Member) -> bool:
+    def _is_alive(self, member: AnyMember) -> bool:
         move, info = self._move, self._connections.get(member.member_id)
         if move is None or not move.keep_alive or info is None or not info.is_open or info in self._ending:
             return False
@@ -170,9 +184,9 @@ class ClockedBroker:
             self._connections.get(member.member_id) is info and self._is_alive(member) for member in self._members()
         )
 
-    def _members(self) -> Iterator[Member]:
+    def _members(self) -> Iterator[AnyMember]:
         for group in self._groups.registry.groups():
-            if isinstance(group, Group):
+            if isinstance(group, Group | ConsumerGroup):
                 yield from group.members.values()
 
 
@@ -190,14 +204,17 @@ def clocked_broker(
 def _member_of(groups: GroupCoordinator, known: Container[str], context: RequestContext, request: Any) -> str | None:
     """The id of the member that sent the request; a new one has it from this request, and is not ``known`` yet."""
     group = groups.registry.get(request.group_id)
-    if not isinstance(group, Group):
+    if not isinstance(group, Group | ConsumerGroup):
         return None
     if request.member_id in group.members:
         return str(request.member_id)
-    if request.group_instance_id is not None:
-        return group.static_members.get(request.group_instance_id)
-    if isinstance(request, JoinGroupRequest) and context.api_version < _JOIN_WITH_ID_VERSION:
-        newest = next(reversed(group.members.values()), None)
+    is_heartbeat = isinstance(request, ConsumerGroupHeartbeatRequest)
+    instance_id = request.instance_id if is_heartbeat else request.group_instance_id
+    if instance_id is not None:
+        return group.static_members.get(instance_id)
+    with_id = _HEARTBEAT_WITH_ID_VERSION if is_heartbeat else _JOIN_WITH_ID_VERSION
+    if isinstance(request, JoinGroupRequest | ConsumerGroupHeartbeatRequest) and context.api_version < with_id:
+        newest = next(reversed(cast("dict[str, AnyMember]", group.members).values()), None)
         if newest is not None and newest.member_id not in known and newest.client_id == (context.client_id or ""):
             return newest.member_id
     return None

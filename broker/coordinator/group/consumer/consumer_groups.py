@@ -40,6 +40,7 @@ from .decision import World, decide
 from .describe import DescribedGroup, described
 from .heartbeat import JOIN_EPOCH, LEAVE_EPOCH, Heartbeat, HeartbeatAnswer, check
 from .leaving import fence
+from .member import ConsumerMember
 from .memory import metadata_bytes
 from .name_patterns import check_pattern
 from .patterns import resolved_records
@@ -48,7 +49,7 @@ from .regexes import Hidden, PatternResolution
 from .settings import ConsumerGroupSettings
 from .target_runs import TargetRuns
 from .targets import target_records
-from .timers import MemberTimers
+from .timers import ConsumerGrace, MemberTimers, no_grace
 
 __all__ = ["NO_TOPICS", "ConsumerGroups", "ConsumerPorts", "HeartbeatReply"]
 
@@ -232,6 +233,19 @@ class ConsumerGroups:
         self._targets.end(group)
         self._patterns.end(group)
         self._index.set(group.group_id, frozenset())
+
+    # -- a clock that tests move
+
+    def give_grace(self, grace: ConsumerGrace) -> None:
+        """Ask ``grace`` from now on when the time of a member is over."""
+        self._timers.grace = grace
+
+    def end_grace(self, is_alive: Callable[[ConsumerMember], bool]) -> None:
+        """The clock does not move any more: begin the times of members that are alive anew."""
+        self._timers.grace = no_grace
+        for group in self._registry.groups():
+            if isinstance(group, ConsumerGroup):
+                self._timers.begin_anew(group, is_alive)
 
     # -- topics that change
 

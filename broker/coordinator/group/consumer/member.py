@@ -22,6 +22,14 @@ class ConsumerMember(NamedTuple):
         return self.metadata.member_id
 
     @property
+    def client_id(self) -> str:
+        return self.metadata.client_id
+
+    @property
+    def group_instance_id(self) -> str | None:
+        return self.metadata.instance_id
+
+    @property
     def epoch(self) -> int:
         return self.current.epoch
 

@@ -8,16 +8,26 @@ from collections.abc import Callable, Iterable
 from .....base.timers import Scheduler, TimerHandle
 from ..modern.sessions import Sessions
 from .consumer_group import ConsumerGroup
+from .member import ConsumerMember
 from .records import CurrentMember, GroupRecord, RecordKind, Removed
 from .states import MemberState
 
-__all__ = ["MemberTimers"]
+__all__ = ["ConsumerGrace", "MemberTimers", "no_grace"]
+
+ConsumerGrace = Callable[[ConsumerMember], int]
+"""How many more ms a member gets whose time is over; 0: none."""
+
+
+def no_grace(member: ConsumerMember) -> int:
+    """On a clock that nobody moves."""
+    return 0
 
 
 class MemberTimers:
     """``session_timeout_ms``: of a group by its id; it may change.
 
-    ``remove`` is called with a group, a member id and the reason in words, when a time is over.
+    ``remove`` is called with a group, a member id and the reason in words, when a time is over and ``grace`` gives the
+    member no more milliseconds.
     """
 
     def __init__(
@@ -29,7 +39,9 @@ class MemberTimers:
         self._scheduler = scheduler
         self._session_timeout_ms = session_timeout_ms
         self._remove = remove
+        self.grace: ConsumerGrace = no_grace
         self._sessions = Sessions(scheduler, self._timeout_ms, self._session_ended)
+        self._sessions.grace = lambda group, member_id: self.grace(group.members[member_id])
         self._revocations: dict[str, dict[str, TimerHandle]] = {}
 
     def begin(self, group: ConsumerGroup) -> None:
@@ -43,6 +55,15 @@ class MemberTimers:
         self._sessions.end_all(group)
         for timer in self._revocations.pop(group.group_id, {}).values():
             timer.cancel()
+
+    def begin_anew(self, group: ConsumerGroup, is_alive: Callable[[ConsumerMember], bool]) -> None:
+        """Begin the times of members that are alive anew: their clients could not see that the clock moved."""
+        for member_id, member in group.members.items():
+            if not is_alive(member):
+                continue
+            if self._sessions.left_s(group, member_id) is not None:
+                self.keep_alive(group, member_id)
+            self._follow(group, member.current)
 
     def keep_alive(self, group: ConsumerGroup, member_id: str) -> None:
         """Extend the member's session."""
@@ -65,11 +86,12 @@ class MemberTimers:
         member = group.members.get(current.member_id)
         if member is None or member.is_classic or current.state is not MemberState.UNREVOKED_PARTITIONS:
             return  # a member of the classic protocol gives partitions back by its next JoinGroup, which has its timer
-        timeout_ms = member.metadata.rebalance_timeout_ms
-        timer = self._scheduler.call_later(
-            max(timeout_ms, 0) / 1000, self._revocation_due, group, current.member_id, current.epoch
-        )
-        self._revocations.setdefault(group.group_id, {})[current.member_id] = timer
+        self._expect_partitions(group, current, max(member.metadata.rebalance_timeout_ms, 0))
+
+    def _expect_partitions(self, group: ConsumerGroup, current: CurrentMember, timeout_ms: int) -> None:
+        member_id = current.member_id
+        timer = self._scheduler.call_later(timeout_ms / 1000, self._revocation_due, group, member_id, current.epoch)
+        self._revocations.setdefault(group.group_id, {})[member_id] = timer
 
     def _forget(self, group: ConsumerGroup, member_id: str) -> None:
         self._sessions.end(group, member_id)
@@ -85,6 +107,10 @@ class MemberTimers:
 
     def _revocation_due(self, group: ConsumerGroup, member_id: str, epoch: int) -> None:
         self._revocations[group.group_id].pop(member_id, None)
-        current = group.members[member_id].current
-        if current.state is MemberState.UNREVOKED_PARTITIONS and current.epoch == epoch:
+        member = group.members[member_id]
+        if member.current.state is not MemberState.UNREVOKED_PARTITIONS or member.epoch != epoch:
+            return
+        if grace_ms := self.grace(member):
+            self._expect_partitions(group, member.current, grace_ms)
+        else:
             self._remove(group, member_id, "it has not given partitions back within its rebalance timeout")

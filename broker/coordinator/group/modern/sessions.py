@@ -15,7 +15,10 @@ G = TypeVar("G", bound=GroupBase)
 
 
 class Sessions(Generic[G]):
-    """``timeout_ms``: of a member of a group; it may change. ``ended`` is called with a group and a member id."""
+    """``timeout_ms``: of a member of a group; it may change. ``ended`` is called with a group and a member id.
+
+    ``grace``: how many more ms a member gets whose session is over; 0: none, except on a clock that tests move.
+    """
 
     def __init__(
         self, scheduler: Scheduler, timeout_ms: Callable[[G, str], int], ended: Callable[[G, str], None]
@@ -23,13 +26,22 @@ class Sessions(Generic[G]):
         self._scheduler = scheduler
         self._timeout_ms = timeout_ms
         self._ended = ended
+        self.grace: Callable[[G, str], int] = _no_grace
         self._sessions: dict[str, dict[str, _Session]] = {}
         """Group id → member id → session"""
 
     def keep_alive(self, group: G, member_id: str) -> None:
         """Extend the member's session, or begin it."""
+        self._expect(group, member_id, self._timeout_ms(group, member_id))
+
+    def left_s(self, group: G, member_id: str) -> float | None:
+        """The time until the member's session ends; None: it has none."""
+        session = self._sessions.get(group.group_id, {}).get(member_id)
+        return None if session is None else session.deadline_s - self._scheduler.time()
+
+    def _expect(self, group: G, member_id: str, timeout_ms: int) -> None:
         sessions = self._sessions.setdefault(group.group_id, {})
-        deadline_s = self._scheduler.time() + self._timeout_ms(group, member_id) / 1000
+        deadline_s = self._scheduler.time() + timeout_ms / 1000
         session = sessions.get(member_id)
         if session is not None and session.due_s <= deadline_s:
             session.deadline_s = deadline_s
@@ -57,7 +69,14 @@ class Sessions(Generic[G]):
             session.timer = self._scheduler.call_at(session.due_s, self._due, group, member_id)
             return
         del self._sessions[group.group_id][member_id]
-        self._ended(group, member_id)
+        if grace_ms := self.grace(group, member_id):
+            self._expect(group, member_id, grace_ms)
+        else:
+            self._ended(group, member_id)
+
+
+def _no_grace(group: GroupBase, member_id: str) -> int:
+    return 0
 
 
 class _Session:
