@@ -5,14 +5,14 @@ name matches is ever asked. RE2 has no look-around, no back references and no po
 """
 
 from .character_classes import character_class, class_escape, escaped_character
-from .characters import ALL, between, inverse
+from .characters import ALL, between, both_cases, inverse
 from .error import PatternError
 from .nodes import Characters, Condition, Node, choice, repetition, sequence
 
 __all__ = ["MOST_CHARACTERS", "MOST_STATES", "parse"]
 
 MOST_CHARACTERS = 1_000
-MOST_STATES = 2_000
+MOST_STATES = 1_500
 MOST_REPEATS = 1_000
 MOST_NESTED = 100
 _NEW_LINE = 1 << ord("\n")
@@ -27,6 +27,8 @@ _FLAGS = "imsU"
 _DIGITS = frozenset("0123456789")
 _MARKS = frozenset("\\^$.[]|()*+?{")
 _PLAIN = [Characters(1 << code) for code in range(128)]
+_IN_ANY_CASE = [Characters(both_cases(1 << code)) for code in range(128)]
+_ANY, _NO_NEW_LINE = Characters(ALL), Characters(inverse(_NEW_LINE))
 
 
 def parse(text: str) -> Node:
@@ -109,7 +111,7 @@ class _Parser:
     def _simple(self, character: str) -> Node:
         match character:
             case ".":
-                return Characters(ALL if "s" in self._flags else inverse(_NEW_LINE))
+                return _ANY if "s" in self._flags else _NO_NEW_LINE
             case "^":
                 return Condition.LINE_BEGINS if "m" in self._flags else Condition.TEXT_BEGINS
             case "$":
@@ -117,8 +119,8 @@ class _Parser:
         return self._literal(ord(character))
 
     def _literal(self, code: int) -> Node:
-        if code < 128 and not self._ignores_case:
-            return _PLAIN[code]
+        if code < 128:
+            return (_IN_ANY_CASE if self._ignores_case else _PLAIN)[code]
         return Characters(between(code, code, self._ignores_case))
 
     @property

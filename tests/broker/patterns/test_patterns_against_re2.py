@@ -62,10 +62,15 @@ NAMES = ["".join(letters) for length in range(4) for letters in product("akK-1\n
 
 
 def compiled(text: str) -> Pattern | None:
+    reading = compile_pattern(text)
     try:
-        return compile_pattern(text)
+        while True:
+            next(reading)
     except PatternError:
         return None
+    except StopIteration as end:
+        pattern: Pattern = end.value
+        return pattern
 
 
 def matching(pattern: Pattern, names: list[str]) -> list[str]:

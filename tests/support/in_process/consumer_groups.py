@@ -133,7 +133,7 @@ class CoordinatedGroup:
         return (encode(GROUP, record) for batch in self.batches for record in batch)
 
 
-def _check_pattern(pattern: str) -> None:
+def _check_pattern(pattern: str, known: Collection[str]) -> None:
     if pattern.startswith("("):
         raise InvalidRegularExpressionError(pattern)
 

@@ -42,7 +42,7 @@ from .heartbeat import JOIN_EPOCH, LEAVE_EPOCH, Heartbeat, HeartbeatAnswer, chec
 from .leaving import fence
 from .member import ConsumerMember
 from .memory import metadata_bytes
-from .name_patterns import check_pattern
+from .name_patterns import check_new_pattern
 from .patterns import resolved_records
 from .records import GroupRecord, MemberMetadata, ResolvedPattern
 from .regexes import Hidden, PatternResolution
@@ -180,7 +180,7 @@ class ConsumerGroups:
         With the records by which the members of that group become members of the new one.
         """
         if isinstance(known, ConsumerGroup):
-            if request.names is not None and request.member_epoch >= JOIN_EPOCH:
+            if request.has_subscription and request.member_epoch >= JOIN_EPOCH:
                 self._check_space(request, 0)
             return known, ()
         has_members = known is not None and not known.gives_way
@@ -282,12 +282,12 @@ class ConsumerGroups:
 
     def _patterns_resolved(self, group: ConsumerGroup, found: Sequence[ResolvedPattern]) -> None:
         records = resolved_records(group, found, self._ports.topics)
-        if records:
-            self._writer.write(group, records, _ignore)
+        if records and not self._writer.write(group, records, _ignore):
+            self._patterns.not_stored(group, [each.pattern for each in found])
 
     def _world(self, group_id: str) -> World:
         settings = self._settings_of(group_id)
-        return World(self._ports.topics, settings, self._now_ms(), check_pattern, self._new_member_id)
+        return World(self._ports.topics, settings, self._now_ms(), check_new_pattern, self._new_member_id)
 
     def _settings_of(self, group_id: str) -> ConsumerGroupSettings:
         group_config = self._ports.group_config

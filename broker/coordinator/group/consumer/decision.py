@@ -1,6 +1,6 @@
 """Decides one ConsumerGroupHeartbeat: the records that it makes, and the response to the member. No clock, no I/O."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
@@ -25,13 +25,13 @@ __all__ = ["Decision", "World", "decide"]
 class World(NamedTuple):
     """The surroundings of a decision. ``now_ms``: the wall clock.
 
-    ``check_pattern`` raises InvalidRegularExpressionError for a pattern that cannot be used.
+    ``check_pattern`` raises InvalidRegularExpressionError for a pattern that a group with such patterns cannot have.
     """
 
     topics: TopicLookup
     settings: ConsumerGroupSettings
     now_ms: int
-    check_pattern: Callable[[str], None]
+    check_pattern: Callable[[str, Collection[str]], None]
     new_member_id: Callable[[], str]
     assignors: Mapping[str, Assignor] = ASSIGNORS
 
@@ -113,7 +113,7 @@ class _Stay:
             return
         pattern = self._metadata.pattern
         if pattern and pattern != self._before.pattern and not group.subscriptions.count_with(pattern):
-            self._world.check_pattern(pattern)
+            self._world.check_pattern(pattern, group.subscriptions.patterns)
         # A static member may also return under the id of a member that the group has.
         removed = [group.members[i].metadata for i in (arrival.member_id, arrival.replaced) if i in group.members]
         unused = unused_patterns(group.subscriptions, group.patterns, removed, self._metadata)

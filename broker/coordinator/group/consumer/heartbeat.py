@@ -46,8 +46,11 @@ class Heartbeat(NamedTuple):
     @property
     def is_full(self) -> bool:
         """Whether it has all fields, as after an error: then the client wants to know its assignment."""
-        has_subscription = self.names is not None or self.pattern is not None
-        return self.rebalance_timeout_ms != _NO_TIMEOUT and has_subscription and self.owned is not None
+        return self.rebalance_timeout_ms != _NO_TIMEOUT and self.has_subscription and self.owned is not None
+
+    @property
+    def has_subscription(self) -> bool:
+        return self.names is not None or self.pattern is not None
 
     def updated(self, before: MemberMetadata) -> MemberMetadata:
         """The member's metadata with the fields that the request has."""

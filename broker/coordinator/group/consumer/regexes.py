@@ -7,14 +7,15 @@ When: a pattern is new; topics came or went since, at most each 10 s; or the top
 import logging
 from collections.abc import Callable, Generator, Iterable, Sequence, Set
 from functools import partial
+from typing import NamedTuple
 
 from .....base.quiet_lines import QUIET
 from .....base.timers import Scheduler
-from .....protocol.errors import InvalidRegularExpressionError
+from ....patterns.error import PatternError
+from ....patterns.pattern import compile_pattern
 from ..modern.topics import TopicLookup
 from ..modern.turns import TurnsOf
 from .consumer_group import ConsumerGroup
-from .name_patterns import name_pattern
 from .records import ResolvedPattern
 from .settings import ConsumerGroupSettings
 
@@ -23,6 +24,18 @@ __all__ = ["Hidden", "PatternResolution"]
 logger = logging.getLogger(__name__)
 
 _LEAST_INTERVAL_S = 10.0
+
+
+class _LookUp(NamedTuple):
+    """The last look-up of a group's patterns. ``version``: of the topics. ``began_s``: by the scheduler's clock.
+
+    ``unstored``: patterns whose topics were not stored, because they are too large, so that they stay unresolved.
+    """
+
+    version: int
+    began_s: float
+    unstored: frozenset[str] = frozenset()
+
 
 Hidden = Callable[[Iterable[str]], Set[str]]
 """Returns the topics that the client of a heartbeat may not see."""
@@ -46,8 +59,8 @@ class PatternResolution:
         self._resolved = resolved
         self._version = 0
         """Grows whenever topics came or went."""
-        self._last: dict[str, tuple[int, float]] = {}
-        """By group id, the version of the topics when they were looked up last, and the scheduler's time."""
+        self._last: dict[str, _LookUp] = {}
+        """By group id."""
         self._running: dict[str, TurnsOf[list[ResolvedPattern]]] = {}
 
     def topics_came_or_went(self) -> None:
@@ -58,13 +71,19 @@ class PatternResolution:
         patterns = group.subscriptions.patterns
         if not patterns or group.group_id in self._running or not self._is_due(group):
             return
+        self._last[group.group_id] = _LookUp(self._version, self._scheduler.time())
         self._running[group.group_id] = TurnsOf(
             self._scheduler,
             self._steps(tuple(patterns), hidden),
             partial(self._end, group),
             partial(self._fail, group),
         )
-        self._last[group.group_id] = self._version, self._scheduler.time()
+
+    def not_stored(self, group: ConsumerGroup, patterns: Iterable[str]) -> None:
+        """What was found last for these patterns could not be stored: not every heartbeat looks it up again."""
+        last = self._last.get(group.group_id)
+        if last is not None:
+            self._last[group.group_id] = last._replace(unstored=frozenset(patterns))
 
     def end(self, group: ConsumerGroup) -> None:
         """The group was deleted, or is coordinated by another broker."""
@@ -75,19 +94,21 @@ class PatternResolution:
 
     def _is_due(self, group: ConsumerGroup) -> bool:
         last = self._last.get(group.group_id)
-        if last is None or any(pattern not in group.patterns for pattern in group.subscriptions.patterns):
+        known = group.patterns
+        if last is None or any(
+            each not in known and each not in last.unstored for each in group.subscriptions.patterns
+        ):
             return True
-        version, looked_up_s = last
-        passed_s = self._scheduler.time() - looked_up_s
-        return passed_s >= self._refresh_s or (version != self._version and passed_s >= _LEAST_INTERVAL_S)
+        passed_s = self._scheduler.time() - last.began_s
+        return passed_s >= self._refresh_s or (last.version != self._version and passed_s >= _LEAST_INTERVAL_S)
 
     def _steps(self, patterns: Sequence[str], hidden: Hidden) -> Generator[None, None, list[ResolvedPattern]]:
         found = []
         for text in patterns:
             topics: list[str] = []
             try:
-                pattern = name_pattern(text)
-            except InvalidRegularExpressionError as error:  # another coordinator took it
+                pattern = yield from compile_pattern(text)
+            except PatternError as error:  # another coordinator took it
                 logger.warning("pattern %r matches no topic: %s", text, error, extra=QUIET)
             else:
                 yield
@@ -103,4 +124,5 @@ class PatternResolution:
 
     def _fail(self, group: ConsumerGroup, error: Exception) -> None:
         del self._running[group.group_id]
+        self.not_stored(group, group.subscriptions.patterns)
         logger.error("group %s: topics of patterns not found", group.group_id, exc_info=error)
