@@ -419,7 +419,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Size of the settings of all topics together, names and values.",
+        "Size of the settings of all topics and groups together, names and values.",
     ),
     Setting(
         "pybroker.transactions.max.bytes",
