@@ -24,7 +24,10 @@ class GroupRow:
     """One group."""
 
     group: str
-    state: Annotated[str, "Kafka's name: Stable, PreparingRebalance, CompletingRebalance, Empty, Dead"]
+    state: Annotated[
+        str,
+        "Kafka's name, such as Stable, Empty, PreparingRebalance; of the consumer protocol also Assigning, Reconciling",
+    ]
     protocol_type: Annotated[str, "consumer for groups of consumers"]
     protocol: Annotated[str | None, "how partitions are assigned, such as range"]
     generation: int
@@ -70,12 +73,15 @@ class Member:
     host: str
     instance_id: Annotated[str | None, "group.instance.id of a static member"]
     is_leader: bool
-    is_awaited: Annotated[bool, "the rebalance waits for this member"]
+    is_awaited: Annotated[bool, "the rebalance waits for this member, or others wait for its partitions"]
     session_timeout_ms: int
     rebalance_timeout_ms: int
     last_heartbeat_ms: int | None
     assignment: Annotated[tuple[Assignment, ...] | None, "null unless it is a consumer in a stable group"]
     lag: Annotated[int | None, "records, of its partitions"]
+    epoch: Annotated[int | None, "of a member of the consumer protocol; behind the group's while it changes"] = None
+    subscribed_topics: Annotated[tuple[str, ...] | None, "that a member of the consumer protocol names"] = None
+    subscribed_pattern: Annotated[str | None, "of a member of the consumer protocol"] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,8 @@
 """The members of a classic group: their partitions, and for which of them a rebalance waits."""
 
 import struct
-from collections import defaultdict
 from collections.abc import Mapping
 from functools import partial
-from typing import NamedTuple
 
 from ...base.topic_partition import TopicPartition
 from ...protocol.codec import DecodeError, decode_prefix
@@ -16,26 +14,16 @@ from ..coordinator.group.member import Member
 from ..coordinator.group.states import GroupState
 from .group_lag import ShownLag
 from .known_state import KnownState
+from .shown_members import ShownMembers, lags_of_members
 from .slices import in_slices
 
-__all__ = ["NO_MEMBERS", "ShownMembers", "assignment_of", "classic_members"]
+__all__ = ["assignment_of", "classic_members"]
 
 _VERSION = struct.Struct(">h")
 _MOST_AWAITED = 100
 _LAST_KNOWN_VERSION = 3
 
 Assignments = dict[str, tuple[Assignment, ...] | None]
-
-
-class ShownMembers(NamedTuple):
-    """The members of a group as its document shows them. ``owners``: member ids by partition."""
-
-    members: tuple[MemberView, ...]
-    owners: Mapping[TopicPartition, str]
-    waits_for: WaitsFor | None
-
-
-NO_MEMBERS = ShownMembers((), {}, None)
 
 
 async def classic_members(state: KnownState, group: Group, lag: ShownLag) -> ShownMembers:
@@ -49,7 +37,7 @@ async def classic_members(state: KnownState, group: Group, lag: ShownLag) -> Sho
         for part in parts or ()
         for index in part.partitions
     }
-    lags = _lags_of_members(lag, owners)
+    lags = lags_of_members(lag, owners)
     awaited = _awaited(group)
     members = [
         _member(state, group, member, assignments.get(member.member_id), lags.get(member.member_id), awaited)
@@ -76,15 +64,6 @@ def assignment_of(blob: bytes) -> tuple[Assignment, ...] | None:
         Assignment(topic=each.topic, partitions=tuple(sorted(each.partitions)))
         for each in sorted(decoded.assigned_partitions, key=lambda part: part.topic)
     )
-
-
-def _lags_of_members(lag: ShownLag, owners: Mapping[TopicPartition, str]) -> Mapping[str, int]:
-    found: dict[str, int] = defaultdict(int)
-    for topic_partition, member_id in owners.items():
-        known = lag.partitions.get(topic_partition)
-        if known is not None and known.lag is not None:
-            found[member_id] += known.lag
-    return found
 
 
 def _awaited(group: Group) -> Mapping[str, None]:

@@ -7,16 +7,19 @@ from ...protocol.sentinels import NO_LEADER_EPOCH
 from ...views.failures import Misdirected
 from ...views.groups import GroupDetail, GroupOffset, LagHistory
 from ..coordinator.group.base import GroupBase
+from ..coordinator.group.consumer.consumer_group import ConsumerGroup
 from ..coordinator.group.group import Group
 from ..coordinator.group.offsets import OffsetAndMetadata
 from ..http.http_error import HttpError
 from ..lag.group_lags import PartitionLag
-from .classic_members import NO_MEMBERS, classic_members
-from .group_lag import lag_of, verdict_name
+from .classic_members import classic_members
+from .consumer_members import consumer_members
+from .group_lag import ShownLag, lag_of, verdict_name
 from .groups import group_row
 from .known_state import KnownState
 from .lag_histories import STEP_S
 from .own_source import source_of
+from .shown_members import NO_MEMBERS, ShownMembers
 from .slices import in_slices
 
 __all__ = ["coordinated_group", "describe_group"]
@@ -45,7 +48,7 @@ def coordinated_group(state: KnownState, group_id: str) -> GroupBase | Misdirect
 async def describe_group(state: KnownState, group: GroupBase) -> GroupDetail:
     """Return the group with its members and offsets."""
     lag = await lag_of(state, group)
-    shown = await classic_members(state, group, lag) if isinstance(group, Group) else NO_MEMBERS
+    shown = await _members(state, group, lag)
     offsets = [
         _offset(state, at, record.value, lag.partitions.get(at), shown.owners.get(at))
         async for at, record in in_slices(sorted(group.offsets.committed.items()))
@@ -58,6 +61,12 @@ async def describe_group(state: KnownState, group: GroupBase) -> GroupDetail:
         offsets=tuple(offsets),
         history=_history(state, group),
     )
+
+
+async def _members(state: KnownState, group: GroupBase, lag: ShownLag) -> ShownMembers:
+    if isinstance(group, Group):
+        return await classic_members(state, group, lag)
+    return await consumer_members(state, group, lag) if isinstance(group, ConsumerGroup) else NO_MEMBERS
 
 
 def _history(state: KnownState, group: GroupBase) -> LagHistory:

@@ -3,6 +3,7 @@
 from ...views.groups import GroupRow, Groups
 from ...views.query import Query
 from ..coordinator.group.base import GroupBase
+from ..coordinator.group.consumer.consumer_group import ConsumerGroup
 from .group_lag import ShownLag, lag_of, verdict_name
 from .known_state import KnownState
 from .listing import matching_names, page_of
@@ -36,11 +37,12 @@ async def list_groups(state: KnownState, query: Query) -> Groups:
 def group_row(state: KnownState, group: GroupBase, lag: ShownLag) -> GroupRow:
     """Return the row of a group. It takes time for the number of its offsets."""
     committed = group.offsets.committed
+    consumers = state.parts.coordinators.groups.consumers
     return GroupRow(
         group=group.group_id,
         state=group.state_name,
         protocol_type=group.protocol_type or "",
-        protocol=group.protocol_name,
+        protocol=consumers.assignor(group) if isinstance(group, ConsumerGroup) else group.protocol_name,
         generation=group.generation_id,
         coordinator=state.broker_id,
         members=group.member_count,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Container, Iterable
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -17,7 +18,10 @@ from ...protocol.messages.describe_groups import DescribeGroupsRequest
 from ...protocol.messages.list_groups import ListGroupsRequest
 from ...protocol.messages.offset_fetch import OffsetFetchRequest
 from ...protocol.sentinels import EARLIEST, LATEST
+from .consumer_groups import ConsumerGroup, described_consumers
 
+CONSUMER_TYPE = "consumer"
+"""The type of groups of the consumer protocol (KIP-848), in lower case."""
 WITH_LAG = 500
 """The number of groups in a list that are shown with their lag, which costs one request for each group: the first ones
 by name."""
@@ -58,6 +62,9 @@ async def group_rows(cluster: AsyncCluster) -> list[dict[str, Any]]:
     for broker, names in by_broker.items():
         answer = await cluster.ask_broker(broker, DescribeGroupsRequest(groups=names))
         described |= {each.group_id: each for each in answer.groups if not each.error_code}
+        consumers = [name for name in names if listed[name][1].group_type.lower() == CONSUMER_TYPE]
+        if consumers:
+            described |= await described_consumers(partial(cluster.ask_broker, broker), consumers)
     names = sorted(listed)
     lags = await _lags(cluster, {name: listed[name][0] for name in names[:WITH_LAG]})
     return [_row(name, listed[name][0], listed[name][1], described.get(name), lags.get(name)) for name in names]
@@ -75,7 +82,7 @@ async def group_detail(cluster: AsyncCluster, name: str) -> dict[str, Any]:
     if group.group_state == "Dead" and not committed:
         raise error_for(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {name}")
     starts, ends = await _offsets(cluster, committed, EARLIEST), await _offsets(cluster, committed, LATEST)
-    members = [_member(each) for each in group.members]
+    members = group.members if isinstance(group, ConsumerGroup) else [_member(each) for each in group.members]
     owners = {
         TopicPartition(part["topic"], number): member["member_id"]
         for member in members
@@ -129,6 +136,10 @@ async def described_group(cluster: AsyncCluster, name: str) -> Any:
 
     async def ask() -> Any:
         (group,) = (await cluster.ask_coordinator(name, DescribeGroupsRequest(groups=[name]))).groups
+        if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or group.group_state == "Dead":
+            consumers = await described_consumers(partial(cluster.ask_coordinator, name), [name])
+            if name in consumers:
+                return consumers[name]
         if group.error_code:
             raise error_for(group.error_code, f"group {name}: {error_for(group.error_code)}")
         return group
@@ -238,6 +249,9 @@ def _member(found: Any) -> dict[str, Any]:
         "last_heartbeat_ms": None,
         "assignment": _assignment(found.member_assignment),
         "lag": None,
+        "epoch": None,
+        "subscribed_topics": None,
+        "subscribed_pattern": None,
     }
 
 

@@ -16,6 +16,7 @@ from pybroker.broker.library.broker import Broker
 from pybroker.broker.v1.answers import Answers
 from pybroker.broker.v1.known_state import KnownState
 from pybroker.broker.v1.routes import PATHS
+from pybroker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
@@ -23,6 +24,9 @@ from pybroker.protocol.messages.update_metadata import (
 )
 from pybroker.views.resources import RESOURCES
 from support.clients.http_client import HttpClient
+from support.clients.wire_client import WireClient
+from support.clients.wire_member import wait_for_coordinator
+from support.time.patience import HANGS_AFTER_S
 
 CANARY = "canary-7c1f"
 HTTP = {"pybroker.http.listeners": "HTTP://127.0.0.1:0"}
@@ -141,6 +145,38 @@ async def test_group_is_shown_with_members_offsets_lag_and_timeline() -> None:
             assert consumer_row["verdict"] == "ok"
             (event,) = [each for each in await events_of(client, path) if each["kind"] == "rebalance"]
             assert (event["kind"], event["reason"], event["client_id"]) == ("rebalance", "member_joined", "reader")
+
+
+async def test_member_of_the_consumer_protocol_is_shown_with_its_subscription_epoch_and_partitions() -> None:
+    joining = ConsumerGroupHeartbeatRequest(
+        group_id="new",
+        member_id="m",
+        rebalance_timeout_ms=20_000,
+        subscribed_topic_names=["orders"],
+        topic_partitions=[],
+    )
+    async with Broker(HTTP) as broker, client_of(broker) as client:
+        await make_topic(broker, "orders", 2)
+        await produce(broker, "orders", 3)
+        await asyncio.to_thread(_join, broker.bootstrap_servers, joining)
+        shown = await get(client, "/v1/groups/new")
+        assert (shown["group"]["state"], shown["group"]["generation"], shown["group"]["protocol"]) == (
+            "Stable",
+            1,
+            "uniform",
+        )
+        (member,) = shown["members"]
+        assert (member["epoch"], member["subscribed_topics"], member["subscribed_pattern"]) == (1, ["orders"], None)
+        assert member["assignment"] == [{"topic": "orders", "partitions": [0, 1]}]
+        assert (member["session_timeout_ms"], member["rebalance_timeout_ms"]) == (45_000, 20_000)
+        assert 0 <= _state_of(broker).clock_ms() - member["last_heartbeat_ms"] < 45_000
+        assert not member["is_awaited"]
+
+
+def _join(servers: str, joining: ConsumerGroupHeartbeatRequest) -> None:
+    wait_for_coordinator(servers, joining.group_id)
+    with WireClient(servers, HANGS_AFTER_S) as wire:
+        assert wire.ask(joining, 1).error_code == 0
 
 
 async def events_of(client: HttpClient, path: str) -> Any:

@@ -208,7 +208,24 @@ class ConsumerGroups:
         if not isinstance(group, ConsumerGroup):
             reason = "not found" if group is None else "not a consumer group"
             raise GroupIdNotFoundError(f"Group {group_id} is {reason}.")
+        return self.described(group)
+
+    def described(self, group: ConsumerGroup) -> DescribedGroup:
+        """A group of this broker as it is in memory."""
         return described(group, self._settings.assignors, self._ports.topics)
+
+    def assignor(self, group: ConsumerGroup) -> str:
+        """The name of the assignor by which the group's partitions are assigned."""
+        return group.subscriptions.assignor(self._settings.assignors)
+
+    def session_timeout_ms(self, group: ConsumerGroup, member_id: str) -> int:
+        """How long the member may be silent."""
+        return self._timers.timeout_ms(group, member_id)
+
+    def silent_ms(self, group: ConsumerGroup, member_id: str) -> float | None:
+        """How long ago the member's session began anew, which a heartbeat does; None: it has no session."""
+        left_s = self._timers.session_left_s(group, member_id)
+        return None if left_s is None else max(self._timers.timeout_ms(group, member_id) - left_s * 1000, 0.0)
 
     def leave(self, group: ConsumerGroup, leaving: LeavingMember) -> ErrorCode:
         """LeaveGroup: a member of the classic protocol leaves, or an administrator removes one (KAFKA-18188)."""

@@ -40,7 +40,7 @@ class MemberTimers:
         self._session_timeout_ms = session_timeout_ms
         self._remove = remove
         self.grace: ConsumerGrace = no_grace
-        self._sessions = Sessions(scheduler, self._timeout_ms, self._session_ended)
+        self._sessions = Sessions(scheduler, self.timeout_ms, self._session_ended)
         self._sessions.grace = lambda group, member_id: self.grace(group.members[member_id])
         self._revocations: dict[str, dict[str, TimerHandle]] = {}
 
@@ -69,9 +69,14 @@ class MemberTimers:
         """Extend the member's session."""
         self._sessions.keep_alive(group, member_id)
 
-    def _timeout_ms(self, group: ConsumerGroup, member_id: str) -> int:
+    def timeout_ms(self, group: ConsumerGroup, member_id: str) -> int:
+        """How long the member may be silent."""
         classic = group.members[member_id].metadata.classic
         return self._session_timeout_ms(group.group_id) if classic is None else classic.session_timeout_ms
+
+    def session_left_s(self, group: ConsumerGroup, member_id: str) -> float | None:
+        """The time until the member's session ends; None: it has none."""
+        return self._sessions.left_s(group, member_id)
 
     def follow(self, group: ConsumerGroup, records: Iterable[GroupRecord]) -> None:
         """The group has changed by these records."""

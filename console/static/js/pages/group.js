@@ -71,11 +71,15 @@ const OFFSETS = [
 ];
 
 const assignmentOf = (/** @type {Row} */ member) => (member.assignment ?? []).map((/** @type {any} */ each) => `${each.topic} ${ranges(each.partitions)}`).join(" · ");
+const subscriptionOf = (/** @type {Row} */ member) => {
+  const wanted = [...(member.subscribed_topics ?? []), ...(member.subscribed_pattern ? [`pattern ${member.subscribed_pattern}`] : [])];
+  return wanted.length ? `subscribed to ${wanted.join(", ")}` : "";
+};
 const MEMBERS = [
-  { id: "client", head: "client", by: (/** @type {Row} */ row) => row.client_id, cell: (/** @type {Row} */ row) => html`<span class=${`mono ${row.is_awaited ? "bad" : ""}`} title=${row.member_id}>${row.client_id}</span>${row.is_leader && html` <span class="quiet">leader</span>`}` },
+  { id: "client", head: "client", by: (/** @type {Row} */ row) => row.client_id, cell: (/** @type {Row} */ row) => html`<span class=${`mono ${row.is_awaited ? "bad" : ""}`} title=${row.member_id}>${row.client_id}</span>${row.is_leader && html` <span class="quiet">leader</span>`}${typeof row.epoch === "number" && html` <span class="quiet">epoch ${count(row.epoch)}</span>`}` },
   { id: "host", head: "host", width: "125px", rank: 2, by: (/** @type {Row} */ row) => row.host, cell: (/** @type {Row} */ row) => html`<span class="mono">${row.host}</span>` },
   { id: "instance", head: "instance", width: "140px", rank: 3, by: (/** @type {Row} */ row) => row.instance_id, cell: (/** @type {Row} */ row) => html`<span class="mono quiet" title=${row.instance_id}>${row.instance_id ?? "–"}</span>` },
-  { id: "has", head: "has", cell: (/** @type {Row} */ row) => html`<span title=${assignmentOf(row)}>${row.assignment === null ? "–" : assignmentOf(row) || "nothing"}</span>` },
+  { id: "has", head: "has", cell: (/** @type {Row} */ row) => html`<span title=${[assignmentOf(row), subscriptionOf(row)].filter(Boolean).join("; ")}>${row.assignment === null ? "–" : assignmentOf(row) || "nothing"}</span>` },
   { id: "heartbeat", head: "heartbeat", num: true, width: "95px", rank: 2, by: (/** @type {Row} */ row) => row.last_heartbeat_ms,
     cell: (/** @type {Row} */ row) => (row.last_heartbeat_ms === null ? "–" : `${duration(Math.max(0, Date.now() - row.last_heartbeat_ms))}`) },
   { id: "limit", head: "session", num: true, width: "80px", rank: 3, by: (/** @type {Row} */ row) => row.session_timeout_ms, cell: (/** @type {Row} */ row) => duration(row.session_timeout_ms) },
