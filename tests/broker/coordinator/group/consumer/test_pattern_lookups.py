@@ -1,8 +1,11 @@
 """Patterns of a consumer group on a coordinator: how many there may be, and when their topics are looked up."""
 
+from collections.abc import Generator
+
 import pytest
 from pybroker.broker.coordinator.group.consumer import regexes
 from pybroker.broker.coordinator.group.consumer.name_patterns import MOST_PATTERNS
+from pybroker.broker.patterns.pattern import Pattern, compile_pattern
 from pybroker.protocol.errors import ErrorCode
 from support.in_process.consumer_groups import Topics
 from support.in_process.consumer_world import ConsumerWorld
@@ -36,8 +39,12 @@ async def test_topics_that_are_too_large_to_store_are_not_looked_up_by_every_hea
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compiled: list[str] = []
-    real = regexes.compile_pattern
-    monkeypatch.setattr(regexes, "compile_pattern", lambda text: compiled.append(text) or real(text))
+
+    def counted(text: str) -> Generator[None, None, Pattern]:
+        compiled.append(text)
+        return compile_pattern(text)
+
+    monkeypatch.setattr(f"{regexes.__name__}.compile_pattern", counted)
     world = await ConsumerWorld.loaded(Topics(**{f"t{number}": 1 for number in range(50)}))
     world.log.max_message_bytes = 600
     epoch = (await world.beat("a", 0, pattern="t.*")).member_epoch
