@@ -250,6 +250,12 @@ class Group(GroupBase):
         return self.leader_id == member_id
 
     @property
+    def lacks_leader(self) -> bool:
+        """Whether members share their partitions, but none of them knows that it leads: it was a consumer group. Then
+        nobody watches the topics."""
+        return self.leader_id is None and self.state is GroupState.STABLE
+
+    @property
     def rebalance_timeout_ms(self) -> int:
         """The longest rebalance timeout of all members; 0 without members."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
@@ -283,9 +289,7 @@ class Group(GroupBase):
 
     def maybe_elect_joined_leader(self) -> bool:
         """Make a member with a parked JoinGroup the leader, preferably the current leader. False when there is none."""
-        if self.leader_id is None:
-            return False
-        if self.members[self.leader_id].is_awaiting_join:
+        if self.leader_id is not None and self.members[self.leader_id].is_awaiting_join:
             return True
         joined = next((member for member in self.members.values() if member.is_awaiting_join), None)
         if joined is None:

@@ -120,6 +120,8 @@ class Membership:
         if generation_id != group.generation_id:
             return ErrorCode.ILLEGAL_GENERATION
         self._rebalances.keep_alive(group, group.members[member_id])
+        if group.lacks_leader:
+            self._rebalances.prepare(group, RebalanceCause(RebalanceReason.NO_LEADER, "no member leads it"))
         if group.state is GroupState.PREPARING_REBALANCE:
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE

@@ -20,6 +20,8 @@ class RebalanceReason(Enum):
     STATIC_MEMBER_RETURNED = "static_member_returned"
     """A static member returned while a rebalance was running."""
     PROTOCOL_CHANGED = "protocol_changed"
+    NO_LEADER = "no_leader"
+    """The members came from a consumer group, which has no leader."""
     ASSIGNMENT_NOT_STORED = "assignment_not_stored"
     SIZE_LIMIT_LOWERED = "size_limit_lowered"
 

@@ -85,8 +85,7 @@ def decode_group(group_id: str, value: Buffer) -> Group:
     group.generation_id = message.generation
     group.set_protocol_type(message.protocol_type or None)
     group.protocol_name = message.protocol
-    if message.leader in group.members:
-        group.leader_id = message.leader
+    group.leader_id = message.leader if message.leader in group.members else None
     group.refresh_subscribed_topics()
     return group
 

@@ -12,9 +12,13 @@ from interop.side_by_side.test_consumer_groups import HELD, SETTINGS, record, si
 
 pytestmark = pytest.mark.long
 
+NO_LEADER = "a group that nobody leads rebalances at once; in Kafka, nobody watches its topics until it does"
 ALLOWED: dict[str, list[Allowed]] = {
     "consumer_joins_a_classic_group": [
         Allowed("7 * (revoking): *.assignment.topicPartitions.0", HELD, 2, 4),
+    ],
+    "static_member_changes_up_and_down": [
+        Allowed("7 Heartbeat * (stable): errorCode", NO_LEADER, "NONE", "REBALANCE_IN_PROGRESS"),
     ],
 }
 """The permanent differences by scenario, with the reasons."""

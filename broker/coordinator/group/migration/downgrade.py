@@ -24,7 +24,7 @@ def has_only_classic_members(group: ConsumerGroup, without: str) -> bool:
 def classic_group(
     group: ConsumerGroup, without: str, newcomer: MemberMetadata | None, topics: TopicLookup, now_ms: int
 ) -> Group | None:
-    """The stable classic group of the members but one. None when they share no protocol.
+    """The stable classic group of the members but one, which nobody leads yet. None when they share no protocol.
 
     ``newcomer``: a static member that returns in place of the one that goes, and takes over its assignment.
     """
@@ -35,6 +35,7 @@ def classic_group(
             classic.add(_member(member.metadata))
     if newcomer is not None:
         classic.add(_member(newcomer))
+    classic.leader_id = None
     any_member = next(iter(classic.members.values()))
     if not classic.supports(CONSUMER_PROTOCOL_TYPE, any_member.protocols):
         return None

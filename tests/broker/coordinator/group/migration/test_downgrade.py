@@ -8,7 +8,7 @@ from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.protocol.errors import ErrorCode, NotEnoughReplicasError
 from support.clients.group_clients import SESSION_MS
-from support.in_process.classic_client import ClassicClient, share
+from support.in_process.classic_client import ClassicClient, assignment, share
 from support.in_process.consumer_groups import GROUP, SETTINGS, Topics
 from support.in_process.consumer_world import ConsumerWorld
 
@@ -112,7 +112,7 @@ async def test_group_stays_a_consumer_group_while_it_has_a_consumer() -> None:
 
 
 async def test_static_consumer_that_returns_by_the_classic_protocol_makes_the_group_classic() -> None:
-    world, clients = await mixed_world(instance_id="i")
+    world, _ = await mixed_world(instance_id="i")
     assigned = {number for own in world.group.members["c"].current.assigned.values() for number in own}
     client = ClassicClient(world, "c", "t", instance_id="i")
     client.send_join()
@@ -122,8 +122,23 @@ async def test_static_consumer_that_returns_by_the_classic_protocol_makes_the_gr
     assert (result.error, result.generation_id) == (ErrorCode.NONE, group.generation_id)
     assert await client.sync() is ErrorCode.NONE
     assert client.owned == {("t", number) for number in assigned}
-    assert {each.beat() for each in (*clients, client)} == {ErrorCode.NONE}
     assert (await world.beat("c", 1, instance_id="i")).error is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+async def test_classic_group_that_nobody_leads_rebalances_at_the_next_heartbeat() -> None:
+    world = await ConsumerWorld.loaded(Topics(t=4))
+    await world.beat("c", 0, names=("t",), instance_id="i")
+    client = ClassicClient(world, "c", "t", instance_id="i")
+    await client.join()
+    after = await ConsumerWorld.loaded(world.topics, log=world.log)
+    for each in (after, world):  # the log says so, too
+        client.world = each
+        assert client.beat() is ErrorCode.REBALANCE_IN_PROGRESS
+    client.send_join()
+    result = await client.joined()
+    assert result.leader_id == client.member_id
+    assert await client.sync({client.member_id: assignment(PARTITIONS)}) is ErrorCode.NONE
+    assert client.beat() is ErrorCode.NONE
 
 
 async def test_static_consumer_that_returns_with_another_subscription_makes_the_classic_group_rebalance() -> None:
