@@ -20,9 +20,20 @@ from pybroker.client.given_options import GivenOptions
 from pybroker.protocol.records.record import read_records
 from pybroker.protocol.sentinels import EARLIEST
 from support.processes.java import java_command
+from support.processes.kafka_versions import libs_of
 from support.time.patience import HANGS_AFTER_S
 
-__all__ = ["ASSIGNORS", "ConfluentMember", "JavaMember", "KafkaPythonMember", "Member", "Membership", "PybrokerMember"]
+__all__ = [
+    "ASSIGNORS",
+    "ConfluentMember",
+    "ConsumerProtocolMember",
+    "JavaMember",
+    "KafkaPythonMember",
+    "Member",
+    "Membership",
+    "NewJavaMember",
+    "PybrokerMember",
+]
 
 # The names of one assignor in librdkafka, kafka-python and Java.
 ASSIGNORS = ("range", "roundrobin")
@@ -79,6 +90,11 @@ class Member(ABC):
         self.failure: str | None = None
         membership.members.append(self)
         self.thread = threading.Thread(target=self._live, daemon=True)
+
+    @property
+    def reads_while_the_group_rebalances(self) -> bool:
+        """Whether it reads on, so that a commit may fail."""
+        return self.membership.assignor == "cooperative-sticky"
 
     @abstractmethod
     def consume(self) -> None:
@@ -153,10 +169,22 @@ def _kafka_python_assignor(name: str) -> type:
     return assignors[name]
 
 
-_IN_A_REBALANCE = (KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS, KafkaError._NO_OFFSET)
+_IN_A_REBALANCE = (
+    KafkaError.ILLEGAL_GENERATION,
+    KafkaError.REBALANCE_IN_PROGRESS,
+    KafkaError.STALE_MEMBER_EPOCH,
+    KafkaError._NO_OFFSET,
+)
 
 
 class ConfluentMember(_ThreadMember):
+    def settings(self) -> dict[str, str | int]:
+        """The settings that belong to the group protocol."""
+        return {
+            "heartbeat.interval.ms": HEARTBEAT_MS,
+            "partition.assignment.strategy": self.membership.assignor,
+        }
+
     def consume(self) -> None:
         consumer = Consumer(
             {
@@ -164,8 +192,7 @@ class ConfluentMember(_ThreadMember):
                 "group.id": self.membership.group,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
-                "heartbeat.interval.ms": HEARTBEAT_MS,
-                "partition.assignment.strategy": self.membership.assignor,
+                **self.settings(),
             }
         )
 
@@ -192,9 +219,19 @@ class ConfluentMember(_ThreadMember):
             consumer.commit(asynchronous=False)
         except KafkaException as failure:
             # A cooperative member reads on while the group rebalances. It commits with the next record.
-            is_cooperative = self.membership.assignor == "cooperative-sticky"
-            if not is_cooperative or failure.args[0].code() not in _IN_A_REBALANCE:
+            if not self.reads_while_the_group_rebalances or failure.args[0].code() not in _IN_A_REBALANCE:
                 raise
+
+
+class ConsumerProtocolMember(ConfluentMember):
+    """A member of the consumer protocol (KIP-848)."""
+
+    def settings(self) -> dict[str, str | int]:
+        return {"group.protocol": "consumer"}
+
+    @property
+    def reads_while_the_group_rebalances(self) -> bool:
+        return True
 
 
 class PybrokerMember(_ThreadMember):
@@ -222,22 +259,37 @@ class PybrokerMember(_ThreadMember):
             read_as_member(cluster, self.membership.group, [self.membership.topic], self, make_reader, commits=True)
 
 
+_JAVA_ASSIGNORS = {
+    "range": "RangeAssignor",
+    "roundrobin": "RoundRobinAssignor",
+    "cooperative-sticky": "CooperativeStickyAssignor",
+}
+
+
 class JavaMember(Member):
     """A member by Kafka's own VerifiableConsumer, which reports events as JSON."""
 
+    libs: Path | None = None
+    """The jars of the release; None: the usual one."""
+
     def __init__(self, membership: Membership, directory: Path) -> None:
         super().__init__(membership)
-        settings = directory / "consumer.properties"
-        settings.write_text(f"heartbeat.interval.ms={HEARTBEAT_MS}\n")
-        assignor = {"range": "RangeAssignor", "roundrobin": "RoundRobinAssignor"}[membership.assignor]
         command = java_command(
             "org.apache.kafka.tools.VerifiableConsumer",
             *("--bootstrap-server", membership.servers, "--topic", membership.topic, "--group-id", membership.group),
-            *("--assignment-strategy", f"org.apache.kafka.clients.consumer.{assignor}"),
-            *("--reset-policy", "earliest", "--verbose", "--consumer.config", str(settings)),
+            *("--reset-policy", "earliest", "--verbose"),
+            *self.options(directory),
+            libs=self.libs,
         )
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.thread.start()
+
+    def options(self, directory: Path) -> list[str]:
+        """The options that belong to the group protocol."""
+        settings = directory / "consumer.properties"
+        settings.write_text(f"heartbeat.interval.ms={HEARTBEAT_MS}\n")
+        assignor = "org.apache.kafka.clients.consumer." + _JAVA_ASSIGNORS[self.membership.assignor]
+        return ["--assignment-strategy", assignor, "--consumer.config", str(settings)]
 
     def leave(self) -> None:
         self.present = False
@@ -258,9 +310,24 @@ class JavaMember(Member):
             case "record_data":
                 self.note_read([(event["partition"], event["offset"])])
             case "partitions_assigned":
-                self.note_owned(partition["partition"] for partition in event["partitions"])
+                self.note_owned(self.owned | {partition["partition"] for partition in event["partitions"]})
             case "partitions_revoked":
-                self.note_owned(())
+                self.note_owned(self.owned - {partition["partition"] for partition in event["partitions"]})
             case "offsets_committed":
-                assert event["success"], event
+                assert event["success"] or self.reads_while_the_group_rebalances, event
         return True
+
+
+class NewJavaMember(JavaMember):
+    """A member of the consumer protocol (KIP-848), by Kafka 4.1.1."""
+
+    def __init__(self, membership: Membership, directory: Path) -> None:
+        self.libs = libs_of("4.1.1")
+        super().__init__(membership, directory)
+
+    @property
+    def reads_while_the_group_rebalances(self) -> bool:
+        return True
+
+    def options(self, directory: Path) -> list[str]:
+        return ["--group-protocol", "consumer"]
