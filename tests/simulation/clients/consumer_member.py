@@ -24,8 +24,9 @@ from simulation.clients.cluster_client import ClusterClient
 from simulation.clients.member_offsets import MemberOffsets
 from simulation.transactions.coordinator_link import GROUP, CoordinatorLink
 
-__all__ = ["ConsumerMember", "FencedInstanceError", "Membership"]
+__all__ = ["COOPERATIVE", "EAGER", "ConsumerMember", "FencedInstanceError", "Membership"]
 
+COOPERATIVE, EAGER = "cooperative-sticky", "range"
 _LEAVE_EPOCH, _STATIC_LEAVE_EPOCH = -1, -2
 _METADATA_VERSION = 12
 _FIRST_HEARTBEAT_S = 0.7
@@ -45,7 +46,8 @@ class FencedInstanceError(Exception):
 @dataclass(frozen=True)
 class Membership:
     """The wishes of a member. ``version``: of its heartbeats. ``revocation_s``: how long it takes to give partitions
-    back; infinite if it never does until it is fenced. ``pattern``: in place of names.
+    back; infinite if it never does until it is fenced. ``pattern``: in place of names. ``protocol``: the assignor of a
+    member of the classic protocol; None for the consumer protocol.
     """
 
     group: str
@@ -56,6 +58,12 @@ class Membership:
     rebalance_timeout_ms: int = 3_000
     version: int = 1
     revocation_s: Sequence[float] = (0.0,)
+    protocol: str | None = None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the member keeps partitions while a classic group rebalances."""
+        return self.protocol == COOPERATIVE
 
 
 class ConsumerMember:

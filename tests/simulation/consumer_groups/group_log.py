@@ -10,15 +10,24 @@ from uuid import UUID
 
 from pybroker.protocol.codec import decode
 from pybroker.protocol.messages import consumer_offsets as messages
+from pybroker.protocol.messages.consumer_protocol import ConsumerProtocolAssignment
 from simulation.checkers.ownership import Grant, OwnedPartition
+from simulation.clients.member_offsets import CHANGING
 from simulation.transactions.log_view import LogBatch
 
-__all__ = ["GroupLog", "MemberPicture", "read_group_log"]
+__all__ = ["ClassicPicture", "GroupLog", "MemberPicture", "read_group_log"]
 
 _UNREVOKED = 1
 _STATIC_LEAVE = -2
 
 Partitions = frozenset[OwnedPartition]
+
+
+class ClassicPicture(NamedTuple):
+    """The group while it is a classic one. ``members``: the topics and partitions of each."""
+
+    generation: int
+    members: dict[str, frozenset[tuple[str, int]]]
 
 
 class MemberPicture(NamedTuple):
@@ -36,14 +45,21 @@ class GroupLog:
     """The group at the end of the log, and what was wrong on the way.
 
     ``grants``: what the log has assigned so far. ``writes``: the number of records of the group beside offsets.
+    ``classic``: None while the group is a consumer group. ``reached``: every epoch or generation that a member had.
     """
 
     epoch: int = 0
     target_epoch: int = 0
     instances: dict[str, str | None] = field(default_factory=dict)
     """The members, with their instance ids."""
+    classic_ids: set[str] = field(default_factory=set)
+    """The members of a consumer group that use the classic protocol."""
     members: dict[str, MemberPicture] = field(default_factory=dict)
     targets: dict[str, Partitions] = field(default_factory=dict)
+    classic: ClassicPicture | None = None
+    reached: set[tuple[str, int]] = field(default_factory=set)
+    conversions: int = 0
+    """How often the group has changed its protocol."""
     grants: dict[Grant, None] = field(default_factory=dict)
     commits: dict[str, None] = field(default_factory=dict)
     """The metadata of all offsets in the log."""
@@ -70,6 +86,7 @@ class _Reader:
 
     def read(self, batch: LogBatch) -> None:
         before = self.log.epoch, self.log.target_epoch
+        was_classic = self.log.classic
         is_changed = False
         for offset, key, value in batch.records if batch.marker is None else ():
             self._offset = offset
@@ -77,6 +94,7 @@ class _Reader:
                 is_changed = self._record(int.from_bytes(key[:2]), key, value) or is_changed
         if is_changed:
             self._check(*before)
+            self._check_type(was_classic, before[0])
 
     def _record(self, version: int, key: bytes, value: bytes | None) -> bool:
         """Apply a record. Returns whether it belongs to the group's own state."""
@@ -87,7 +105,7 @@ class _Reader:
             return False
         key_class, value_class, apply = _KINDS[version]
         found = decode(key_class, memoryview(key)[2:], version)
-        if found.group_id != self._group:
+        if getattr(found, "group_id", None) != self._group and getattr(found, "group", None) != self._group:
             return False
         self.log.writes += 1
         content = None
@@ -110,15 +128,50 @@ class _Reader:
             return
         self.log.commits[text] = None
         member_id, epoch, topic_id, number, _ = text.split("/")
+        if self.log.classic is not None:
+            self._classic_commit(self.log.classic, text)
+            return
         member = self.log.members.get(member_id)
         if member is None or member.epoch != int(epoch):
             self._wrong(f"commit {text} is accepted, the member is {member}")
             return
         is_owner = OwnedPartition(UUID(topic_id), int(number)) in member.assigned | member.revoking
+        if member_id in self.log.classic_ids and key.topic.startswith(CHANGING):
+            return  # the client knows topics by their names, so it may take a topic made anew for the old one
         if not is_owner and text not in self._in_doubt:
             self._wrong(f"commit {text} is accepted, but the partition is not the member's: {member}")
 
+    def _classic_commit(self, group: ClassicPicture, text: str) -> None:
+        """A member may still commit partitions that it had in the generation before, so these are not compared."""
+        member_id, epoch, *_ = text.split("/")
+        if int(epoch) != group.generation or member_id not in group.members:
+            self._wrong(f"commit {text} is accepted in generation {group.generation} of {list(group.members)}")
+
     # -- the group
+
+    def _generation(self, name: str, content: messages.GroupMetadataValue | None) -> None:
+        if content is None:
+            self.log.classic = None
+            return
+        members = {each.member_id: _places(each.assignment) for each in content.members}
+        self.log.classic = ClassicPicture(content.generation, members)
+        self.log.reached |= {(member_id, content.generation) for member_id in members}
+
+    def _check_type(self, was_classic: ClassicPicture | None, epoch: int) -> None:
+        """A group is of one type, and its epochs go on as generations and the other way round."""
+        log = self.log
+        if log.classic is not None and (log.epoch or log.members or log.instances or log.targets):
+            self._wrong(f"the group is classic, and has {log}")
+        if log.classic is not None and was_classic is None and log.classic.generation < epoch:
+            self._wrong(f"generation {log.classic.generation} follows epoch {epoch}")
+        if (
+            was_classic is not None
+            and was_classic.members
+            and log.classic is None
+            and 0 < log.epoch < was_classic.generation
+        ):
+            self._wrong(f"epoch {log.epoch} follows generation {was_classic.generation}")
+        log.conversions += (was_classic is None) != (log.classic is None) and bool(epoch or was_classic)
 
     def _epoch(self, name: str, content: messages.ConsumerGroupMetadataValue | None) -> None:
         if content is None and (self.log.members or self.log.instances or self.log.targets):
@@ -129,8 +182,11 @@ class _Reader:
         self.log.target_epoch = 0 if content is None else content.assignment_epoch
 
     def _member(self, member_id: str, content: messages.ConsumerGroupMemberMetadataValue | None) -> None:
+        self.log.classic_ids.discard(member_id)
         if content is not None:
             self.log.instances[member_id] = content.instance_id
+            if content.classic_member_metadata is not None:
+                self.log.classic_ids.add(member_id)
             return
         if member_id in self.log.members or member_id in self.log.targets:
             self._wrong(f"member {member_id} is deleted before its assignment")
@@ -156,6 +212,7 @@ class _Reader:
             _partitions(content.partitions_pending_revocation),
         )
         self.log.members[member_id] = member
+        self.log.reached.add((member_id, member.epoch))
         self.log.grants[Grant(member_id, member.epoch, member.assigned)] = None
         if before is None or before.epoch < 0 or member.epoch == _STATIC_LEAVE:
             return
@@ -189,7 +246,15 @@ def _partitions(topics: Iterable[Any]) -> Partitions:
     return frozenset(OwnedPartition(each.topic_id, number) for each in topics for number in each.partitions)
 
 
+def _places(assignment: bytes) -> frozenset[tuple[str, int]]:
+    if not assignment:
+        return frozenset()
+    value = decode(ConsumerProtocolAssignment, memoryview(assignment)[2:], 1)
+    return frozenset((each.topic, number) for each in value.assigned_partitions for number in each.partitions)
+
+
 _KINDS: dict[int, tuple[Any, Any, Callable[[_Reader, str, Any], None]]] = {
+    2: (messages.GroupMetadataKey, messages.GroupMetadataValue, _Reader._generation),
     3: (messages.ConsumerGroupMetadataKey, messages.ConsumerGroupMetadataValue, _Reader._epoch),
     5: (messages.ConsumerGroupMemberMetadataKey, messages.ConsumerGroupMemberMetadataValue, _Reader._member),
     6: (

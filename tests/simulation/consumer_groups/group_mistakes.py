@@ -28,6 +28,14 @@ from pybroker.broker.coordinator.group.consumer.record_bytes import encode
 from pybroker.broker.coordinator.group.consumer.records import CurrentMember, GroupRecord, RecordKind, Removed
 from pybroker.broker.coordinator.group.consumer.states import MemberState
 from pybroker.broker.coordinator.group.consumer.timers import MemberTimers
+from pybroker.broker.coordinator.group.group import Group
+from pybroker.broker.coordinator.group.joining import JoinRequest
+from pybroker.broker.coordinator.group.migration import classic_members, conversions
+from pybroker.broker.coordinator.group.migration.downgrade import classic_group
+from pybroker.broker.coordinator.group.migration.rules import joining_heartbeat
+from pybroker.broker.coordinator.group.migration.timers import ClassicTimers
+from pybroker.broker.coordinator.group.migration.upgrade import upgrade_records
+from pybroker.broker.coordinator.group.modern.assignment import EMPTY
 from pybroker.broker.coordinator.group.modern.topics import TopicLookup, metadata_hash
 from pybroker.broker.coordinator.group.modern.writing import GroupWriter
 from pybroker.protocol.codec import NULL_UUID
@@ -144,7 +152,49 @@ def _nothing(self: Any, *arguments: Any) -> None:
     """Do nothing."""
 
 
+# -- groups of both protocols
+
+
+def _joining_without(request: JoinRequest, member_id: str, topics: TopicLookup) -> Heartbeat:
+    """A JoinGroup counts as one of a client that has nothing."""
+    return joining_heartbeat(request, member_id, topics)._replace(owned=EMPTY)
+
+
+def _upgraded_without(*arguments: Any) -> tuple[GroupRecord, ...]:
+    """The members of a converted group have nothing."""
+    return tuple(
+        record._replace(assigned=EMPTY) if isinstance(record, CurrentMember) else record
+        for record in upgrade_records(*arguments)
+    )
+
+
+def _of_first_generation(*arguments: Any) -> Group | None:
+    """A converted group begins with its first generation."""
+    classic = classic_group(*arguments)
+    if classic is not None:
+        classic.generation_id = 1
+    return classic
+
+
 MISTAKES: dict[str, Callable[[], Any]] = {
+    "a classic member counts as one that has nothing when it joins again": partial(
+        _patched, (classic_members, "joining_heartbeat", _joining_without)
+    ),
+    "the members of a classic group have nothing when it becomes a consumer group": partial(
+        _patched, (conversions, "upgrade_records", _upgraded_without)
+    ),
+    "a consumer group becomes a classic one of the first generation": partial(
+        _patched, (conversions, "classic_group", _of_first_generation)
+    ),
+    "the records of a consumer group stay when it becomes a classic one": partial(
+        _patched, (ConsumerGroup, "tombstones", lambda self: ())
+    ),
+    "classic members have as much time as they like to join again": partial(
+        _patched, (ClassicTimers, "_due", _nothing)
+    ),
+    "classic members are not told to join again": partial(
+        _patched, (classic_members, "has_to_join_again", lambda *arguments: False)
+    ),
     "a partition is given out before it is given back": partial(
         _patched, (reconciliation, "_is_free", lambda *arguments: True)
     ),

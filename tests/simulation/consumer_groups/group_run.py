@@ -1,7 +1,7 @@
 """Runs a cluster with a consumer group (KIP-848) whose coordinator moves and whose members come and go."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -13,11 +13,13 @@ from simulation.checkers.history import ViolationError
 from simulation.checkers.ownership import OwnedPartition, OwnershipHistory
 from simulation.clients.admin import Admin
 from simulation.clients.admin_changes import SAFE_CHANGES, AdminChanges
+from simulation.clients.classic_member import ClassicMember
 from simulation.clients.cluster_client import ClusterClient
+from simulation.clients.consumer_member import COOPERATIVE, EAGER, ConsumerMember
 from simulation.clients.coordinator_moves import Moves
 from simulation.clients.group_member import offsets_place
 from simulation.clients.member_offsets import CHANGING
-from simulation.consumer_groups.group_log import GroupLog, read_group_log
+from simulation.consumer_groups.group_log import ClassicPicture, GroupLog, read_group_log
 from simulation.consumer_groups.group_view import memory_differs
 from simulation.consumer_groups.member_life import SESSION_TIMEOUT_MS, LifePlan, MemberLife
 from simulation.consumer_groups.topic_changes import TopicChanges
@@ -46,6 +48,8 @@ _SETTINGS = {
     "group.consumer.min.session.timeout.ms": "3000",
     "group.consumer.session.timeout.ms": str(SESSION_TIMEOUT_MS),
     "group.coordinator.rebalance.protocols": "classic,consumer",
+    "group.min.session.timeout.ms": "3000",
+    "group.initial.rebalance.delay.ms": "0",
 }
 _FAULTS = tuple(name for name in FAULTS if not name.startswith("power fails"))
 """Without the faults by which brokers lose acknowledged records, which no coordinator can prevent."""
@@ -70,6 +74,7 @@ class GroupPlan(Plan):
         random = Random(f"consumer groups {seed}")
         changing = [f"{CHANGING}{number}" for number in range(random.choice((0, 1, 1, 2)))]
         member_count = random.choice((1, 2, 3, 3, 4))
+        classic = [None] if seed % 3 else [None, None, random.choice((COOPERATIVE, EAGER))]
         return cls(
             broker_count=random.choice((1, 3, 3, 3, 3, 4)),
             duration_s=random.choice((8.0, 10.0, 12.0)),
@@ -87,6 +92,7 @@ class GroupPlan(Plan):
                 [(_STABLE,), (_STABLE, *changing), (_STABLE, *changing), tuple(changing[-1:])],
                 [f"{CHANGING}.*|{_STABLE}"] if seed % 4 == 0 else [],
                 random.choice(((None,), ("uniform",), ("range",), ("uniform", "range", None))),
+                protocols=classic,
             ),
         )
 
@@ -206,6 +212,8 @@ class GroupRun(SimulationRun):
             return "a member is away"
         log = self._group_log()
         members = {life.member.member_id: life.member for life in self._lives if life.member is not None}
+        if log.classic is not None:
+            return self._ailment_of_classic(log.classic, members)
         if log.members.keys() != members.keys():
             return f"the group has {list(log.members)}, the clients are {list(members)}"
         if log.epoch != log.target_epoch or any(each.epoch != log.epoch for each in log.members.values()):
@@ -214,16 +222,28 @@ class GroupRun(SimulationRun):
             picture = log.members[member_id]
             if picture.state or picture.assigned != member.owned.keys() or not member.is_settled:
                 return f"member {member_id} is {picture}, and has {member.owned}"
-        has_partitions = any(each.assigned for each in log.members.values())
-        return self._unassigned(log) or (super()._ailment_of_clients() if has_partitions else None)
+        assigned = {each for member in log.members.values() for each in member.assigned}
+        return self._unassigned(assigned) or (super()._ailment_of_clients() if assigned else None)
 
-    def _unassigned(self, log: GroupLog) -> str | None:
+    def _ailment_of_classic(
+        self, group: ClassicPicture, members: Mapping[str, ConsumerMember | ClassicMember]
+    ) -> str | None:
+        if group.members.keys() != members.keys():
+            return f"the classic group has {list(group.members)}, the clients are {list(members)}"
+        for member_id, member in members.items():
+            if member.epoch != group.generation or not member.is_settled:
+                return f"member {member_id} is in generation {member.epoch} of {group}, and has {member.owned}"
+            if len(group.members[member_id]) != len(member.owned):
+                return f"member {member_id} has {member.owned}, not {group.members[member_id]}"
+        assigned = {each for member in members.values() for each in member.owned}
+        return self._unassigned(assigned) or (super()._ailment_of_clients() if assigned else None)
+
+    def _unassigned(self, assigned: set[OwnedPartition]) -> str | None:
         wanted = set()
         topics = [each for each in self.cluster.assignments() if not each.startswith("__")]
         for life in self._lives:
             for topic in life.subscribed(topics):
                 wanted |= self._partitions_of(topic)
-        assigned = {each for member in log.members.values() for each in member.assigned}
         return None if wanted == assigned else f"assigned are {assigned}, wanted {wanted}"
 
     # -- the end
@@ -232,12 +252,13 @@ class GroupRun(SimulationRun):
         await self._expect_quiet()
         for life, task in zip(self._lives, self._life_tasks, strict=True):
             task.cancel()
-            if life.is_static and not self.counts[_RETURNED]:
+            is_modern = isinstance(life.member, ConsumerMember) and self._group_log().classic is None
+            if life.is_static and is_modern and not self.counts[_RETURNED]:
                 await self._expect_static_return(life)
         for life in self._lives:
             await life.leave(for_good=True)
-        if not await self.cluster.until(lambda: not self._group_log().instances, _LEFT_S):
-            self._fail(f"members that left are in the group: {self._group_log().instances}")
+        if not await self.cluster.until(lambda: not _has_members(self._group_log()), _LEFT_S):
+            self._fail(f"members that left are in the group: {self._group_log()}")
 
     async def _expect_quiet(self) -> None:
         """A stable group writes nothing."""
@@ -277,6 +298,7 @@ class GroupRun(SimulationRun):
     def _violations(self) -> Iterator[str]:
         log = self._group_log()
         self.counts["consumer group: epochs"] += log.epoch
+        self.counts["consumer group: changes of the protocol"] += log.conversions
         self.counts["consumer group: accepted commits"] += len(self.ownership.accepted)
         for broker in self.cluster.running():
             yield from memory_differs(broker, _GROUP, log)
@@ -288,9 +310,15 @@ class GroupRun(SimulationRun):
         for grant in self.ownership.grants:
             if grant.assigned is not None and grant not in log.grants:
                 yield f"the coordinator told {grant}, which is not in the log"
+            if grant.assigned is None and grant.epoch > 0 and (grant.member_id, grant.epoch) not in log.reached:
+                yield f"member {grant.member_id} was told epoch {grant.epoch}, which is not in the log"
         for commit in self.ownership.accepted:
             if commit.text not in log.commits:
                 yield f"commit {commit.text} was accepted, and is not in the log"
+
+
+def _has_members(log: GroupLog) -> bool:
+    return bool(log.instances) or (log.classic is not None and bool(log.classic.members))
 
 
 def _owned(life: MemberLife) -> set[OwnedPartition]:

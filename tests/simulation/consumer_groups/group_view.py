@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
+from pybroker.broker.coordinator.group.group import Group
 from pybroker.broker.coordinator.group.modern.assignment import Assignment
+from pybroker.broker.coordinator.group.states import GroupState
 from simulation.checkers.ownership import OwnedPartition
 from simulation.consumer_groups.group_log import GroupLog, MemberPicture
 from simulation.machines.simulated_broker import SimulatedBroker
@@ -18,7 +20,8 @@ def memory_differs(broker: SimulatedBroker, group_id: str, log: GroupLog) -> Ite
         if group.group_id != group_id:
             continue
         if not isinstance(group, ConsumerGroup):
-            yield f"{broker.name}: group {group_id} is a {group.kind} group"
+            assert isinstance(group, Group)
+            yield from _classic_differs(broker, group, log)
             continue
         members = {member.member_id: _picture(group, member.member_id) for member in group.members.values()}
         known = group.epoch, group.target_epoch, members
@@ -29,6 +32,20 @@ def memory_differs(broker: SimulatedBroker, group_id: str, log: GroupLog) -> Ite
         logged_targets = {name: each for name, each in log.targets.items() if each}
         if targets != logged_targets:
             yield f"{broker.name}: targets of group {group_id} are {targets} in memory, {logged_targets} in the log"
+
+
+def _classic_differs(broker: SimulatedBroker, group: Group, log: GroupLog) -> Iterator[str]:
+    """A classic group is stored when its generation is complete, and its members may change before the next one."""
+    if group.generation_id == 0 and log.classic is None and not log.members:
+        return  # only offsets are stored
+    if group.state is not GroupState.STABLE:
+        if log.classic is None or log.classic.generation > group.generation_id:
+            yield f"{broker.name}: classic group {group} is {log.classic} in the log, {log.members}"
+        return
+    known = group.generation_id, set(group.members)
+    logged = None if log.classic is None else (log.classic.generation, set(log.classic.members))
+    if known != logged:
+        yield f"{broker.name}: classic group {group} is {known} in memory, {logged} in the log"
 
 
 def _picture(group: ConsumerGroup, member_id: str) -> MemberPicture:

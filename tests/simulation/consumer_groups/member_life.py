@@ -9,6 +9,7 @@ from random import Random
 from uuid import UUID
 
 from simulation.checkers.ownership import OwnershipHistory
+from simulation.clients.classic_member import ClassicMember
 from simulation.clients.cluster_client import ClusterClient
 from simulation.clients.consumer_member import ConsumerMember, FencedInstanceError, Membership
 
@@ -25,7 +26,10 @@ _LEAVE_ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class LifePlan:
-    """The plan that all members of a group share. ``lives_s``: the shortest and longest time between two events."""
+    """The plan that all members of a group share. ``lives_s``: the shortest and longest time between two events.
+
+    ``protocols``: the group protocols, each the assignor of the classic protocol, or None for the consumer protocol.
+    """
 
     group: str
     subscriptions: Sequence[tuple[str, ...]]
@@ -35,6 +39,7 @@ class LifePlan:
     stuck_share: float = 0.15
     """The share of members that never give partitions back."""
     events: Sequence[str] = _EVENTS
+    protocols: Sequence[str | None] = (None,)
 
 
 class MemberLife:
@@ -64,7 +69,7 @@ class MemberLife:
         self._earlier_commits = 0
         self._is_calm = False
         self._latest: Membership | None = None
-        self.member: ConsumerMember | None = None
+        self.member: ConsumerMember | ClassicMember | None = None
 
     @property
     def commits(self) -> int:
@@ -98,7 +103,10 @@ class MemberLife:
         client = self._client = self._new_client(f"{self._name}.{self._count}")
         membership = self._membership()
         member_id = "" if membership.version == 0 else str(UUID(int=self._random.getrandbits(128), version=4))
-        self.member = ConsumerMember(client, membership, member_id, self._history)
+        if membership.protocol is None:
+            self.member = ConsumerMember(client, membership, member_id, self._history)
+        else:
+            self.member = ClassicMember(client, membership, self._history)
         self._task = self._spawn(client.name, self.member.run())
         return self._task
 
@@ -108,6 +116,7 @@ class MemberLife:
         if self._is_calm and self._latest is not None:
             return replace(self._latest, revocation_s=_REVOCATIONS_S)
         is_stuck = random.random() < plan.stuck_share and not self._is_calm
+        protocol = random.choice(plan.protocols) if len(plan.protocols) > 1 else plan.protocols[0]
         return self._subscribed(
             Membership(
                 plan.group,
@@ -117,12 +126,13 @@ class MemberLife:
                 rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
                 version=random.choice((0, 1, 1)),
                 revocation_s=(math.inf,) if is_stuck else _REVOCATIONS_S,
+                protocol=protocol,
             )
         )
 
     def _subscribed(self, membership: Membership) -> Membership:
         choices: list[tuple[tuple[str, ...], str | None]] = [(names, "") for names in self._plan.subscriptions]
-        if membership.version > 0:
+        if membership.version > 0 and membership.protocol is None:
             choices += [((), pattern) for pattern in self._plan.patterns]
         names, pattern = self._random.choice(choices)
         return replace(membership, names=names, pattern=pattern if self._plan.patterns else None)
@@ -180,7 +190,7 @@ class MemberLife:
             await self._client.back_off()
         self._end()
 
-    async def _spawn_leave(self, member: ConsumerMember, host: str, *, for_good: bool) -> bool:
+    async def _spawn_leave(self, member: ConsumerMember | ClassicMember, host: str, *, for_good: bool) -> bool:
         left: list[bool] = []
 
         async def leave() -> None:

@@ -13,13 +13,22 @@ from simulation.consumer_groups.member_life import LifePlan
 RecordProperty = Callable[[str, object], None]
 
 CAUGHT_BY: dict[str, tuple[int, str]] = {
+    "a classic member counts as one that has nothing when it joins again": (30, "the partition is not the member's"),
+    "the members of a classic group have nothing when it becomes a consumer group": (
+        6,
+        "the partition is not the member's",
+    ),
+    "a consumer group becomes a classic one of the first generation": (6, "generation 1 follows epoch"),
+    "the records of a consumer group stay when it becomes a classic one": (6, "the group is classic, and has"),
+    "classic members have as much time as they like to join again": (102, "not healed"),
+    "classic members are not told to join again": (9, "not healed"),
     "a partition is given out before it is given back": (2, "got the partition in epoch"),
-    "members have as much time as they like to give partitions back": (18, "not healed"),
+    "members have as much time as they like to give partitions back": (38, "not healed"),
     "members without heartbeats stay": (1, "not healed"),
-    "a client that does not say what it has has nothing": (3, "the partition is not the member's"),
+    "a client that does not say what it has has nothing": (5, "the partition is not the member's"),
     "a member gets a new epoch before it has given partitions back": (2, "although it has to give back partitions"),
     "commits are accepted in any epoch": (5, "got the partition in epoch"),
-    "a static member that leaves for a while is removed": (3, "the return of a static member changed"),
+    "a static member that leaves for a while is removed": (2, "the return of a static member changed"),
     "each heartbeat writes a record": (1, "a stable group has written"),
     "a topic made anew is taken for the old one": (13, "not healed: assigned are"),
     "changes of topics are not seen": (11, "not healed: assigned are"),

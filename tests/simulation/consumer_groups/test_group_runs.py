@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from simulation.clients.consumer_member import COOPERATIVE, EAGER
 from simulation.consumer_groups.group_run import GroupPlan, run_groups
 from simulation.runs.shortening import useful_lines
 from simulation.runs.simulation_run import Result
@@ -50,6 +51,16 @@ def test_members_of_consumer_groups_meet_every_outcome() -> None:
         "consumer group: static members that returned",
     ):
         assert counts[expected] > 0, expected
+
+
+@pytest.mark.parametrize("protocol", [COOPERATIVE, EAGER])
+def test_groups_change_their_protocol_as_members_of_both_come_and_go(protocol: str) -> None:
+    lives = replace(CALM.lives, protocols=(None, protocol), events=("leaves", "crashes", "subscribes"))
+    plan = replace(CALM, static_count=2, are_coordinators_moved=True, lives=lives)
+    counts = passed(run_groups(300, plan)).counts
+    assert counts["consumer group: changes of the protocol"] > 0
+    for expected in ("join: MEMBER_ID_REQUIRED", "join: NONE", "sync: NONE", "heartbeat: REBALANCE_IN_PROGRESS"):
+        assert counts[f"classic member: {expected}"] > 0, expected
 
 
 def test_no_member_that_behaves_is_fenced() -> None:

@@ -37,7 +37,7 @@ class CoordinatorLink:
         """Find the coordinator again before the next request."""
         self._address = None
 
-    async def ask_once(self, request: Message, version: int) -> Any:
+    async def ask_once(self, request: Message, version: int, timeout_s: float = _ANSWER_S) -> Any:
         """The response of the coordinator. Raises UnansweredError."""
         if self._address is None:
             answer = await self._client.ask_any(
@@ -48,7 +48,7 @@ class CoordinatorLink:
                 raise UnansweredError("no coordinator")
             self._address, self._node_id = (answer.host, answer.port), answer.node_id
         try:
-            return await self._client.link(self._address).ask(request, version, _ANSWER_S)
+            return await self._client.link(self._address).ask(request, version, timeout_s)
         except UnansweredError as error:
             self.late_requests += isinstance(error, LateError)
             self._address = None
