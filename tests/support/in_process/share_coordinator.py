@@ -20,11 +20,15 @@ __all__ = ["ShareGroupWorld", "StatesInMemory"]
 
 
 class StatesInMemory:
-    """A `ShareState`. ``error``: the answer of each call. ``stored``: state epochs and start offsets."""
+    """A `ShareState`. ``error``: the answer of each call. ``stored``: state epochs and start offsets.
+
+    ``complete_count``: of each summary.
+    """
 
     def __init__(self) -> None:
         self.stored: dict[SharePartitionKey, tuple[int, int]] = {}
         self.error = ErrorCode.NONE
+        self.complete_count = -1
 
     def initialize(
         self, key: SharePartitionKey, state_epoch: int, start_offset: int, done: Callable[[ErrorCode], None]
@@ -48,7 +52,7 @@ class StatesInMemory:
         self, key: SharePartitionKey, leader_epoch: int, done: Callable[[StateSummary | ErrorCode], None]
     ) -> None:
         state_epoch, start_offset = self.stored.get(key, (0, -1))
-        done(StateSummary(state_epoch, 0, start_offset, -1))
+        done(StateSummary(state_epoch, 0, start_offset, self.complete_count))
 
 
 class ShareGroupWorld:
