@@ -1,4 +1,4 @@
-"""Waits for the answer of a call that is given by a callback."""
+"""Waits for the result that a call gives by a callback."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,16 +6,16 @@ from typing import TypeVar
 
 __all__ = ["awaited"]
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-async def awaited(begin: Callable[[Callable[[Answer], None]], None]) -> Answer:
-    """Call ``begin`` with a callback, and return what the callback gets."""
-    future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+async def awaited(begin: Callable[[Callable[[Result], None]], None]) -> Result:
+    """Call ``begin`` with a callback, and return the result that the callback gets."""
+    future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
 
-    def done(answer: Answer) -> None:
+    def done(result: Result) -> None:
         if not future.done():  # a closed connection cancels it
-            future.set_result(answer)
+            future.set_result(result)
 
     begin(done)
     return await future

@@ -23,7 +23,8 @@ from .rebalance_cause import RebalanceCause, RebalanceReason
 from .replay import Replay
 from .settings import GroupSettings
 from .share.share_group import ShareGroup
-from .share.share_groups import SharePorts
+from .share.share_groups import ShareGroups, SharePorts
+from .share.share_offsets import ShareOffsets
 from .timeline import EventKind
 
 __all__ = ["GroupCoordinator"]
@@ -63,7 +64,6 @@ class GroupCoordinator:
             consumers,
             log.max_batch_bytes,
             self._reload,
-            shares,
         )
         self._load_again: Callable[[int, int], None] | None = None
         parts.registry.on_removal(self._ended)
@@ -73,8 +73,12 @@ class GroupCoordinator:
         self.partitions = CoordinatorPartitions(log, parts.registry.ownership, self, self._appends, now_ms)
         self.membership = parts.membership
         self.consumers = parts.consumers
-        self.shares = parts.shares
-        self.share_offsets = parts.share_offsets
+        self.shares: ShareGroups | None = None
+        self.share_offsets: ShareOffsets | None = None
+        if shares is not None:
+            max_bytes = log.max_batch_bytes
+            self.shares = ShareGroups(parts.registry, parts.log, scheduler, now_ms, shares, max_bytes, self._reload)
+            self.share_offsets = ShareOffsets(self.shares, scheduler, shares)
         self.commits = parts.commits
         self.administration = parts.administration
 

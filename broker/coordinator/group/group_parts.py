@@ -17,8 +17,6 @@ from .rebalance import Rebalances
 from .record_log import RecordLog
 from .registry import GroupRegistry
 from .settings import GroupSettings
-from .share.share_groups import ShareGroups, SharePorts
-from .share.share_offsets import ShareOffsets
 from .syncing import Syncs
 
 __all__ = ["GroupParts"]
@@ -42,10 +40,10 @@ class GroupParts:
         consumers: ConsumerPorts,
         max_batch_bytes: Callable[[int], int | None],
         reload: Callable[[int], None],
-        shares: SharePorts | None = None,
     ) -> None:
         registry = GroupRegistry(partition_count, settings.max_bytes, scheduler.time)
         log = RecordLog(sink, registry.partition_for, now_ms, Codec(settings.compression_codec))
+        self.log = log
         group_log, offset_log = GroupLog(log), OffsetLog(log)
         rebalances = Rebalances(settings, scheduler, now_ms, group_log)
         joins = Joins(settings, rebalances, group_log, new_uuid)
@@ -56,11 +54,6 @@ class GroupParts:
         self.consumers = ConsumerGroups(
             registry, log, scheduler, now_ms, new_uuid, consumers, max_batch_bytes, reload, conversions
         )
-        self.shares: ShareGroups | None = None
-        self.share_offsets: ShareOffsets | None = None
-        if shares is not None:
-            self.shares = ShareGroups(registry, log, scheduler, now_ms, shares, max_batch_bytes, reload)
-            self.share_offsets = ShareOffsets(self.shares, scheduler, shares)
         self.membership = Membership(settings, registry, rebalances, joins, syncs, offset_log, self.consumers, now_ms)
         self.commits = Commits(settings, registry, rebalances, offset_log, now_ms)
         self.administration = Administration(settings, registry, offset_log, now_ms)

@@ -1,4 +1,4 @@
-"""Makes a call for each of many keys, some at a time, and gathers the answers."""
+"""Makes a call for each of many keys, some at a time, and gathers the results."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ _AT_ONCE = 32
 
 
 class KeyCalls(Generic[K, R]):
-    """``call`` is given a key and a callback for its answer. ``done`` gets all answers."""
+    """``call`` is given a key and a callback for the result. ``done`` gets all results."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class KeyCalls(Generic[K, R]):
         self._look_soon()
 
     def cancel(self) -> None:
-        """Begin no more calls, and drop the answers."""
+        """Begin no more calls, and drop the results."""
         self._is_cancelled = True
 
     def _look_soon(self) -> None:

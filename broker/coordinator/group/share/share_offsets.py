@@ -1,6 +1,6 @@
 """Requests of administrators about the start offsets of share groups (KIP-932), which the share coordinator stores.
 
-What is under way is noted in the group's record first, so that a later request can end what an earlier one began.
+The group's record notes a change before it begins, so that a later request can complete a change that failed.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping

@@ -58,7 +58,7 @@ def with_initializing(states: StatePartitions, new: Topics) -> StatePartitions:
 
 
 def with_initialized(states: StatePartitions, partitions: Iterable[tuple[UUID, int]]) -> StatePartitions:
-    """The state of these partitions was created. Those that are not waited for any more are left out."""
+    """The state of these partitions was created. Partitions that nobody waits for any more are left out."""
     done: dict[UUID, NamedPartitions] = {}
     for topic_id, created in assignment_of(partitions).items():
         name, waiting = states.initializing.get(topic_id, _NONE)

@@ -35,7 +35,7 @@ from support.in_process.authorized_broker import RecordingAuthorizer
 from support.in_process.consumer_groups import Topics
 from support.in_process.group_handlers import call
 from support.in_process.rights_table import Ask
-from support.in_process.share_coordinator import ShareGroupWorld
+from support.share_groups.coordinator import ShareGroupWorld
 
 READ_GROUP = Ask(AclOperation.READ, AclResourceType.GROUP, "g", False)
 DELETE_GROUP = Ask(AclOperation.DELETE, AclResourceType.GROUP, "g", False)

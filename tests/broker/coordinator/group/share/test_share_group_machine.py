@@ -1,7 +1,7 @@
 """Members of a share group join, leave, change and are fenced while topics come, grow and go, in any order.
 
-Whatever happened: memory equals a replay of the log, epochs never fall, and when nothing changes any more, every
-partition with a state is shared among members that subscribe to it.
+After each of these changes memory equals a replay of the log, and epochs never fall. When nothing changes any more,
+every partition with a state is shared among members that subscribe to it.
 """
 
 import pytest
@@ -14,7 +14,7 @@ from pybroker.broker.coordinator.group.share.replay import ShareReplay
 from pybroker.broker.coordinator.group.share.states import without_topics
 from pybroker.broker.coordinator.group.versioned import split_version
 from support.in_process.consumer_groups import Topics
-from support.in_process.share_groups import GROUP, SharedGroup, stored_state
+from support.share_groups.decisions import GROUP, SharedGroup, stored_state
 
 NAMES = ("t", "u", "v")
 MEMBERS = st.sampled_from("abcd")

@@ -6,7 +6,7 @@ from pybroker.broker.coordinator.group.share.heartbeat import check
 from pybroker.broker.coordinator.group.share.records import NamedPartitions
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError
 from support.in_process.consumer_groups import Topics
-from support.in_process.share_groups import SharedGroup, share_heartbeat
+from support.share_groups.decisions import SharedGroup, share_heartbeat
 
 
 def test_new_member_gets_its_partitions_when_their_states_exist() -> None:

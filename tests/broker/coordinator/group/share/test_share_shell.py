@@ -21,8 +21,8 @@ from pybroker.protocol.errors import (
 )
 from support.clients.group_clients import CommitCall, JoinCall, protocols
 from support.in_process.consumer_groups import Topics, heartbeat
-from support.in_process.share_coordinator import ShareGroupWorld
-from support.in_process.share_groups import GROUP, SHARE_SETTINGS, share_heartbeat
+from support.share_groups.coordinator import ShareGroupWorld
+from support.share_groups.decisions import GROUP, SHARE_SETTINGS, share_heartbeat
 
 SESSION_MS = SHARE_SETTINGS.session_timeout_ms
 PAUSE_MS = 5_000

@@ -13,14 +13,14 @@ from pybroker.protocol.errors import ErrorCode
 from support.clients.group_clients import NO_DELAY
 from support.in_process.consumer_groups import Topics
 from support.in_process.offsets_topic import AwaitedOffsetsTopic, OffsetsTopic
-from support.in_process.share_groups import GROUP, SHARE_SETTINGS, share_heartbeat
+from support.share_groups.decisions import GROUP, SHARE_SETTINGS, share_heartbeat
 from support.time.virtual_time import VirtualTime
 
 __all__ = ["ShareGroupWorld", "StatesInMemory"]
 
 
 class StatesInMemory:
-    """A `ShareState`. ``error``: the answer of each call. ``stored``: state epochs and start offsets.
+    """A `ShareState`. ``error``: the result of each call. ``stored``: state epochs and start offsets.
 
     ``complete_count``: of each summary.
     """
