@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .arguments import JobParser, given_options, source_options
 from .command import BAD_INPUT, JobError, failure_line, say
+from .metrics_file import MetricsFile, Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,6 +37,7 @@ def parser() -> JobParser:
         "what is no such JSON goes to the table dead-letters",
     )
     made.add_connection("source")
+    made.add_metrics()
     return made
 
 
@@ -66,19 +68,28 @@ def source_of(options: argparse.Namespace) -> dict[str, str]:
 def _archive(spark: SparkSession, source: dict[str, str], options: argparse.Namespace, stop: StopRequest) -> int:
     from ..archive.archive_query import Archive
     from ..charts.page import counted
-    from .query_watch import progress_line, watch
+    from ..options.read_options import stream_options
+    from ..topics.source_lag import measure_lag
+    from .query_watch import progress_line, reached_offsets, watch
 
+    metrics = MetricsFile(options.metrics_file, "archive", options.to)
+    read = stream_options(source)
     began = time.monotonic()
     schema = None if options.json_schema is None else _schema_of(options.json_schema)
     archive = Archive(spark, source, options.to, schema)
 
     def report(progress: Any) -> None:
         rows = archive.rows_of(progress.batchId)
-        if rows:
-            say(progress_line(progress, rows))
+        if rows or not progress.numInputRows:
+            lag = measure_lag(read, reached_offsets(progress), time.time() * 1000)
+            seconds = progress.batchDuration / 1000
+            metrics.report(Progress(archive.done.rows, archive.done.count, seconds, *lag))
+            if rows:
+                say(progress_line(progress, rows, lag))
 
     query = archive.start(available_now=options.available_now, every=options.every)
     was_stopped = watch(query, stop, report)
+    metrics.end()
     done = archive.done
     say(
         f"{'stopped' if was_stopped else 'done'}: {counted(done.rows, 'row')} in {counted(done.files, 'file')} of "

@@ -76,6 +76,11 @@ class JobParser(argparse.ArgumentParser):
         """Adds an argument for a file that the job writes at its end."""
         self.add_argument(flag, metavar="FILE", type=output_file, help=what)
 
+    def add_metrics(self) -> None:
+        """Adds `--metrics-file`."""
+        what = "keep the job's progress in this file, in Prometheus' text format"
+        self.add_output("--metrics-file", what)
+
     def add_compression(self) -> None:
         """Adds `--compression`: the codec of written batches, one of CODECS."""
         self.add_argument(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import JobParser, given_options, source_options
 from .command import say
+from .metrics_file import MetricsFile, Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,6 +36,7 @@ def parser() -> JobParser:
     made.add_argument("--prefix", default="", help="prefix for the names of topics in the target cluster")
     made.add_pace("mirror", every="1 second", max_records=1_000_000)
     made.add_compression()
+    made.add_metrics()
     for side in ("source", "target"):
         made.add_connection(side, f"{side}-")
     return made
@@ -78,6 +80,12 @@ def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Na
     from .query_watch import StopRequest, watch
 
     began = time.monotonic()
+    metrics = MetricsFile(options.metrics_file, "mirror", options.target)
+
+    def report(progress: MirrorProgress) -> None:
+        say(_line(progress))
+        metrics.report(Progress(mirror.offsets, mirror.batches, progress.seconds, *progress.lag))
+
     mirror = Mirror(
         spark,
         source_of(options),
@@ -86,17 +94,18 @@ def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Na
         offset_map=options.map,
         prefix=options.prefix,
         codec=Codec[options.compression.upper()],
-        on_progress=_report,
+        on_progress=report,
     )
     with StopRequest().listening() as stop:
         query = mirror.start(available_now=options.available_now, every=options.every)
         was_stopped = watch(query, stop, lambda progress: None)
+    metrics.end()
     how = "stopped" if was_stopped else "done"
     done = f"{counted(mirror.offsets, 'offset')} in {counted(mirror.batches, 'micro-batch')}"
     say(f"{how}: {done}, {time.monotonic() - began:.1f} s")
     return 0
 
 
-def _report(progress: MirrorProgress) -> None:
+def _line(progress: MirrorProgress) -> str:
     rate = progress.offsets / max(progress.seconds, 0.001)
-    say(f"batch {progress.batch_id}: {progress.offsets:,} offsets, {rate:,.0f} a second, {progress.behind:,} behind")
+    return f"batch {progress.batch_id}: {progress.offsets:,} offsets, {rate:,.0f} a second, {progress.lag.words}"

@@ -9,10 +9,13 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from ..options.partition_json import PartitionNumbers
 from ..topics.stream_position import offsets_of
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
+
+    from ..topics.source_lag import Lag
 
 _LOOK_EVERY_S = 0.5
 
@@ -58,16 +61,13 @@ def watch(query: StreamingQuery, stop: StopRequest, on_progress: Callable[[Any],
             return True
 
 
-def progress_line(progress: Any, rows: int) -> str:
-    """Returns the progress line of a micro-batch: rows, rows a second, and records still to be read."""
-    behind = sum(lag_of(source.endOffset, source.latestOffset) for source in progress.sources)
+def progress_line(progress: Any, rows: int, lag: Lag) -> str:
+    """Returns the progress line of a micro-batch: rows, rows a second, and what is still to be read."""
     rate = rows / max(progress.batchDuration / 1000, 0.001)
-    return f"batch {progress.batchId}: {rows:,} rows, {rate:,.0f} a second, {behind:,} behind"
+    return f"batch {progress.batchId}: {rows:,} rows, {rate:,.0f} a second, {lag.words}"
 
 
-def lag_of(end: str | None, latest: str | None) -> int:
-    """Returns the number of records between two positions; Spark passes each as JSON or None."""
-    if not end or not latest or "null" in (end, latest):
-        return 0
-    ends = offsets_of(json.loads(end))
-    return sum(max(offset - ends.get(at, 0), 0) for at, offset in offsets_of(json.loads(latest)).items())
+def reached_offsets(progress: Any) -> PartitionNumbers:
+    """Returns the offsets at which the micro-batch of a report ended. Spark passes them as JSON, or None."""
+    ends = [json.loads(source.endOffset) for source in progress.sources if source.endOffset]
+    return {at: offset for end in ends if end for at, offset in offsets_of(end).items()}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import JobParser, given_options
 from .command import BAD_INPUT, JobError, say
+from .metrics_file import MetricsFile, Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,6 +53,7 @@ def parser() -> JobParser:
     made.add_compression()
     made.add_argument("--dry-run", action="store_true", help="print the plan and write nothing")
     made.add_connection("target")
+    made.add_metrics()
     return made
 
 
@@ -131,11 +133,13 @@ def replay_job(spark: SparkSession, options: argparse.Namespace, target: Target)
     if options.dry_run:
         _print_plan(replay.plan, before)
         return 0
-    progress = _Progress(replay, sum(before.values()), began)
+    metrics = MetricsFile(options.metrics_file, "replay", options.bootstrap_servers)
+    progress = _Progress(replay, sum(before.values()), began, metrics)
     with StopRequest().listening() as stop:
         replay.begin()
         was_stopped = watch_action(spark, lambda: replay.write(before), stop, progress.report, LOOKS_BETWEEN_LINES)
     there, rows = sum(replay.reached().values()), replay.plan.rows
+    metrics.report(Progress(there - progress.before, 0, None, rows - there), is_running=False)
     written = f"{there - progress.before:,} rows written, {progress.before:,} already there, {rows - there:,} left"
     say(f"{'stopped' if was_stopped else 'done'}: {written}, {time.monotonic() - began:.1f} s")
     return 0
@@ -144,8 +148,9 @@ def replay_job(spark: SparkSession, options: argparse.Namespace, target: Target)
 class _Progress:
     """Progress of a replay, measured by the rows in the target's logs."""
 
-    def __init__(self, replay: Replay, before: int, began: float) -> None:
+    def __init__(self, replay: Replay, before: int, began: float, metrics: MetricsFile) -> None:
         self.before = before
+        self._metrics = metrics
         self._replay = replay
         self._last = (before, began)
 
@@ -161,6 +166,7 @@ class _Progress:
         self._last = (there, now := time.monotonic())
         rate, rows = (there - last) / max(now - when, 0.001), self._replay.plan.rows
         say(f"{there:,} of {rows:,} rows, {rate:,.0f} a second, {rows - there:,} left")
+        self._metrics.report(Progress(there - self.before, 0, None, rows - there))
 
 
 def _print_plan(plan: ReplayPlan, there: Mapping[TopicPartition, int]) -> None:

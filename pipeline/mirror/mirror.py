@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...base.topic_partition import TopicPartition
@@ -20,6 +20,7 @@ from ..archive.table_files import HadoopFiles
 from ..options.kafka_settings import ReaderSettings
 from ..options.read_options import ReadOptions, stream_options
 from ..topics.offset_ranges import OffsetRange
+from ..topics.source_lag import Lag, measure_lag
 from ..topics.source_offsets import SourceOffsets
 from ..topics.spark_release import bounded_source, start_available_now
 from .mirror_batch import MirrorBatch, begin_batch, find_batch
@@ -42,12 +43,12 @@ class MirrorError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class MirrorProgress:
-    """Progress of a micro-batch: number of offsets, seconds, and offsets left at the source."""
+    """Progress of a micro-batch: number of offsets, seconds, and what is left at the source."""
 
     batch_id: int
     offsets: int
     seconds: float
-    behind: int
+    lag: Lag
 
 
 class Mirror:
@@ -148,11 +149,9 @@ class Mirror:
     def _report(
         self, batch_id: int, ranges: list[OffsetRange], end: Mapping[TopicPartition, int], began: float
     ) -> None:
-        with SourceOffsets(replace(self._source, fetch_retries=1)) as offsets:
-            latest = offsets.latest({})
-        behind = sum(max(offset - end.get(at, 0), 0) for at, offset in latest.items())
+        lag = measure_lag(self._source, end, time.time() * 1000)
         seconds = time.monotonic() - began
-        progress = MirrorProgress(batch_id, sum(each.size for each in ranges), seconds, behind)
+        progress = MirrorProgress(batch_id, sum(each.size for each in ranges), seconds, lag)
         self.batches += 1
         self.offsets += progress.offsets
         self._on_progress(progress)

@@ -1,17 +1,15 @@
 """Tests of the command line of `pybroker-pipeline` that need no Spark session."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from pybroker.base.topic_partition import TopicPartition
+from prometheus_client.parser import text_string_to_metric_families
 from pybroker.pipeline.charts.page import counted
 from pybroker.pipeline.jobs.archive_command import parser, source_of
 from pybroker.pipeline.jobs.command import BAD_INPUT, FAILED, failure_line, main
-from pybroker.pipeline.jobs.query_watch import lag_of
-from pybroker.pipeline.topics.stream_position import position_of
+from pybroker.pipeline.jobs.metrics_file import MetricsFile, Progress
 
 REPLAYED = ["--archive", "/lake", "--bootstrap-servers", "b:9092", "--checkpoint", "/c"]
 MIRRORED = ["--source", "b:9092", "--target", "c:9092", "--checkpoint", "/c"]
@@ -193,10 +191,26 @@ def test_counts_of_one_use_the_singular(count: int, noun: str, words: str) -> No
     assert counted(1200, "micro-batch") == "1,200 micro-batches"
 
 
-def test_lag_is_the_number_of_records_left_to_read() -> None:
-    def text(*offsets: int) -> str:
-        return json.dumps(position_of({TopicPartition("t", number): offset for number, offset in enumerate(offsets)}))
+def test_metrics_file_has_the_last_report_and_the_end_in_prometheus_format(tmp_path: Path) -> None:
+    file = tmp_path / "job.prom"
+    metrics = MetricsFile(file, "archive", 'a "lake"')
 
-    assert lag_of(text(3, 5), text(10, 5)) == 7
-    assert lag_of(text(3), text(3, 5)) == 5, "a partition that is new"
-    assert lag_of(text(3), None) == lag_of(None, text(3)) == lag_of(text(3), "null") == 0
+    def values() -> dict[str, float]:
+        families = text_string_to_metric_families(file.read_text())
+        samples = [sample for family in families for sample in family.samples]
+        assert {tuple(each.labels.values()) for each in samples} == {("archive", 'a "lake"')}
+        return {each.name.removeprefix("pybroker_pipeline_"): each.value for each in samples}
+
+    metrics.report(Progress(10, 2, 1.5, 7, 3.25))
+    found = values()
+    del found["last_progress_timestamp_seconds"]
+    assert found == {
+        "rows_total": 10, "batches_total": 2, "batch_seconds": 1.5, "lag_records": 7, "lag_seconds": 3.25, "running": 1
+    }  # fmt: skip
+    metrics.report(Progress(10, 2, 1.5, None, None))
+    assert values().keys().isdisjoint({"lag_records", "lag_seconds"}), "not known"
+    metrics.report(Progress(17, 3, 1.5, 0, None))
+    metrics.end()
+    assert (values()["lag_seconds"], values()["running"], values()["rows_total"]) == (0, 0, 17)
+    assert list(tmp_path.iterdir()) == [file]
+    MetricsFile(None, "archive", "").report(Progress(0, 0))
