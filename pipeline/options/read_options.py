@@ -22,7 +22,7 @@ INCLUDE_HEADERS = "includeHeaders"
 _SUBSCRIPTIONS = ("assign", "subscribe", "subscribePattern")
 _LIMITS = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
 _STREAM_ONLY = (*_LIMITS, "commitOffsetsToGroup", "endAtLatest")
-_KNOWN = (
+KNOWN = (
     *_SUBSCRIPTIONS,
     *STARTING,
     *ENDING,
@@ -112,7 +112,7 @@ class ReadOptions:
 
 def batch_options(given: Mapping[str, str]) -> ReadOptions:
     """Checks the options of a batch query. Raises OptionError."""
-    options = Options(given, _KNOWN)
+    options = Options(given, KNOWN)
     for name in options.given(_STREAM_ONLY):
         logger.warning("Option '%s' has no effect on a batch query", name)
     read = _read_options(options, default_start=EARLIEST)
@@ -122,7 +122,7 @@ def batch_options(given: Mapping[str, str]) -> ReadOptions:
 
 def stream_options(given: Mapping[str, str]) -> ReadOptions:
     """Checks the options of a streaming query. Raises OptionError."""
-    options = Options(given, _KNOWN)
+    options = Options(given, KNOWN)
     for name in options.given(ENDING):
         raise OptionError(f"Option '{name}' is not valid in a streaming query, which has no end")
     return _read_options(options, default_start=LATEST)
