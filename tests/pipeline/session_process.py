@@ -66,6 +66,12 @@ class Session:
         writer = frame.writeStream.format(self._format).options(**to).option("checkpointLocation", checkpoint)
         return self._ended(writer.trigger(availableNow=True).start())
 
+    def follow_into(self, options: Options, to: Options, checkpoint: str) -> Answer:
+        """Runs a streaming query into topics until this process ends."""
+        frame = self._stream(options).drop("topic", "partition")
+        frame.writeStream.format(self._format).options(**to).option("checkpointLocation", checkpoint).start()
+        return {}
+
     def archive(self, options: Options, root: str) -> Answer:
         """Archives the available records; returns the rows of each commit."""
         from pybroker.pipeline.archive.archive_query import Archive

@@ -126,3 +126,11 @@ def test_invalid_options_are_refused_by_name_on_spark(spark: "SparkSession", ser
     frame = frame_of(spark, servers, subscribe="a", startingOffset="earliest")
     with pytest.raises(Exception, match="Unknown option 'startingoffset'; did you mean 'startingOffsets'"):
         with_retry(frame.count)
+
+
+def test_sql_view_reads_a_topic(spark: "SparkSession", servers: str, topic: str) -> None:
+    create_topic(servers, topic, 1)
+    expected = produce(servers, numbered(topic, [0], 5))
+    options = f"`kafka.bootstrap.servers` '{servers}', subscribe '{topic}', includeHeaders 'true'"
+    with_retry(lambda: spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW topic_view USING pybroker OPTIONS ({options})"))
+    assert found_in(spark.sql("SELECT * FROM topic_view WHERE offset >= 2")) == expected[2:]

@@ -15,7 +15,15 @@ from support.spark.spark_home import spark_home
 from support.spark.spark_rows import SPARK_OPTIONS, TRIES, WORKER_WAS_LATE
 from support.time.patience import LOOKS, await_that
 
-__all__ = ["CLUSTER", "CLUSTER_OPTIONS", "ONE_PROCESS", "PipelineJob", "exit_code_of_job", "pipeline_job"]
+__all__ = [
+    "CLUSTER",
+    "CLUSTER_OPTIONS",
+    "ONE_PROCESS",
+    "PipelineJob",
+    "exit_code_of_job",
+    "kill_a_worker",
+    "pipeline_job",
+]
 
 ONE_PROCESS = "local[2,8]"
 """Two cores; a task is tried eight times."""
@@ -57,13 +65,7 @@ class PipelineJob:
 
     def kill_a_worker(self) -> bool:
         """Kills a Python process that runs tasks; returns False if there was none."""
-        for each in self._all_but_the_driver():
-            with suppress(psutil.NoSuchProcess):
-                parent = each.parent()
-                if parent is not None and all(_DAEMON in process.cmdline() for process in (each, parent)):
-                    each.kill()
-                    return True
-        return False
+        return kill_a_worker(self._process.pid)
 
     def executors(self) -> list[psutil.Process]:
         """Returns the running executors: none on a master of one process, or after the job's end."""
@@ -85,10 +87,25 @@ class PipelineJob:
         self._process.wait()
 
     def _all_but_the_driver(self) -> list[psutil.Process]:
-        try:
-            return psutil.Process(self._process.pid).children(recursive=True)
-        except psutil.NoSuchProcess:
-            return []
+        return _descendants(self._process.pid)
+
+
+def kill_a_worker(driver: int) -> bool:
+    """Kills a Python process that runs tasks of a driver; returns False if there was none."""
+    for each in _descendants(driver):
+        with suppress(psutil.NoSuchProcess):
+            parent = each.parent()
+            if parent is not None and all(_DAEMON in process.cmdline() for process in (each, parent)):
+                each.kill()
+                return True
+    return False
+
+
+def _descendants(driver: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(driver).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
 
 
 @contextmanager

@@ -18,10 +18,19 @@ from typing import Any, NamedTuple
 
 import pytest
 from support.clients.produced import Produced
+from support.spark.pipeline_job import kill_a_worker
 from support.spark.plain_rows import PlainRow, text
 from support.spark.spark_rows import SPARK_OPTIONS
 
-__all__ = ["QueryError", "Read", "SparkSessionProcess", "connector_home", "spark_connector", "spark_session"]
+__all__ = [
+    "QueryError",
+    "Read",
+    "SparkSessionProcess",
+    "connector_home",
+    "oldest_spark_session",
+    "spark_connector",
+    "spark_session",
+]
 
 TESTS = Path(__file__).resolve().parents[2]
 HOME = TESTS.parent / ".cache" / "spark-connector-4.0.0"
@@ -88,8 +97,21 @@ class SparkSessionProcess:
 
     def copy(self, to: str, checkpoint: Path, **options: Any) -> list[int]:
         """Streams the available records into a topic."""
-        sink = self._options({"topic": to})
-        return self._batches("copy", to=sink, checkpoint=str(checkpoint), options=self._options(options))
+        return self.copy_into(to, checkpoint, {}, **options)
+
+    def copy_into(self, to: str, checkpoint: Path, sink: Mapping[str, str], **options: Any) -> list[int]:
+        """The same with further options of the sink."""
+        given = self._options({"topic": to, **sink})
+        return self._batches("copy", to=given, checkpoint=str(checkpoint), options=self._options(options))
+
+    def follow_into(self, to: str, checkpoint: Path, sink: Mapping[str, str], **options: Any) -> None:
+        """Starts the same query, which runs until the process ends."""
+        given = self._options({"topic": to, **sink})
+        self._ask("follow_into", to=given, checkpoint=str(checkpoint), options=self._options(options))
+
+    def kill_a_task(self) -> bool:
+        """Kills a Python process that runs tasks; returns False if there was none."""
+        return kill_a_worker(self._process.pid)
 
     def archive(self, root: Path, **options: Any) -> list[int]:
         """Archives the available records; returns the numbers of rows of the table's commits."""
