@@ -19,14 +19,17 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 class JobParser(argparse.ArgumentParser):
-    """An argument parser with `--master` and `--conf`, which all jobs have. Raises JobError for bad arguments."""
+    """An argument parser with `--master` and `--conf` for a job with a Spark session. Raises JobError for bad
+    arguments.
+    """
 
-    def __init__(self, job: str, description: str) -> None:
+    def __init__(self, job: str, description: str, *, with_session: bool = True) -> None:
         formatter = argparse.RawDescriptionHelpFormatter
         name = f"pybroker-pipeline {job}"
         super().__init__(prog=name, description=description, formatter_class=formatter, allow_abbrev=False)
-        self.add_argument("--master", help="Spark master URL (default: Spark's own configuration, or local[*])")
-        self.add_settings("--conf", "a Spark setting; may be repeated")
+        if with_session:
+            self.add_argument("--master", help="Spark master URL (default: Spark's own configuration, or local[*])")
+            self.add_settings("--conf", "a Spark setting; may be repeated")
 
     def error(self, message: str) -> NoReturn:
         raise JobError(f"{message} (see {self.prog} --help)", BAD_INPUT)

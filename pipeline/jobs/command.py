@@ -20,6 +20,7 @@ _JOBS = {
     "mirror": ("mirror_command", "copy topics to another cluster, each record once, with a map of offsets"),
     "audit": ("audit_command", "check log directories and compare replicas"),
     "report": ("report_command", "report sizes, rates, keys and late records of topics"),
+    "py-files": ("py_files_command", "write what spark-submit needs to run these jobs"),
 }
 
 _OF_THE_EXTRA = ("confluent_kafka", "matplotlib", "numba", "numpy", "py4j", "pyarrow", "pyspark")

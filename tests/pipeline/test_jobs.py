@@ -1,5 +1,6 @@
 """Tests of the command line of `pybroker-pipeline` that need no Spark session."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ NEEDED = ["--bootstrap-servers", "b:9092", "--topics", "a,b", "--to", "/lake"]
         (["archive", *NEEDED, "--pattern", "x"], "not allowed with argument --topics"),
         (["archive", *NEEDED, "--conf", "spark.x"], "argument --conf: spark.x must be NAME=VALUE"),
         (["archive", *NEEDED, "--option", "=latest"], "argument --option: =latest must be NAME=VALUE"),
+        (["py-files", "/dev/null/a"], "argument DIR: /dev/null is not a directory"),
         (["archive", *NEEDED, "--frequently"], "unrecognized arguments: --frequently"),
         (["archive", *NEEDED, "--every", "often"], "argument --every: must be like '10 seconds', not 'often'"),
         (["archive", *NEEDED, "--max-records", "0"], "argument --max-records: 0 must be greater than 0"),
@@ -96,7 +98,7 @@ def test_help_lists_all_jobs_and_imports_no_spark() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    for job in ("archive", "check-archive", "compact-archive", "replay", "mirror", "audit", "report"):
+    for job in ("archive", "check-archive", "compact-archive", "replay", "mirror", "audit", "report", "py-files"):
         assert f"  {job} " in ran.stdout
 
 
@@ -214,3 +216,29 @@ def test_metrics_file_has_the_last_report_and_the_end_in_prometheus_format(tmp_p
     assert (values()["lag_seconds"], values()["running"], values()["rows_total"]) == (0, 0, 17)
     assert list(tmp_path.iterdir()) == [file]
     MetricsFile(None, "archive", "").report(Progress(0, 0))
+
+
+def test_zip_for_spark_submit_has_all_that_jobs_import(tmp_path: Path) -> None:
+    assert main(["py-files", str(tmp_path / "out")]) == 0
+    archive, program = tmp_path / "out" / "pybroker.zip", tmp_path / "out" / "pybroker_pipeline.py"
+    code = (
+        "import importlib, pkgutil, sys, pybroker.pipeline as root\n"
+        "names = [each.name for each in pkgutil.walk_packages(root.__path__, 'pybroker.pipeline.')]\n"
+        "for name in names: name.endswith('__main__') or importlib.import_module(name)\n"
+        "print(len(names), root.__file__)"
+    )
+    pytest.importorskip("numba", reason="the extra 'spark' is not installed: there is no numba")
+    ran = run_with(archive, "-c", code)
+    assert ran.returncode == 0, ran.stderr
+    count, place = ran.stdout.split()
+    assert int(count) > 50
+    assert place == f"{archive}/pybroker/pipeline/__init__.py"
+    helped = run_with(archive, str(program), "--help")
+    assert (helped.returncode, helped.stdout.partition(" ")[0]) == (0, "usage:"), helped.stderr
+
+
+def run_with(archive: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Runs Python with the package in a zip file, as spark-submit does."""
+    environment = {**os.environ, "PYTHONPATH": str(archive)}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
