@@ -16,6 +16,7 @@ from pybroker.protocol.messages.alter_client_quotas import (
     RequestEntityData,
     RequestEntryData,
 )
+from pybroker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from support.clients.topics import create_topic
 from support.clients.wire_client import WireClient
 from support.in_process.scraping import ScrapedSamples, samples_in
@@ -49,8 +50,20 @@ def broker() -> Iterator[BlockingBroker]:
         while read < 30:
             read += len(consumer.consume(30 - read, timeout=1))
         consumer.commit(asynchronous=False)
+        member = join_new_group(broker.bootstrap_servers)
         yield broker
+        member.close()
         consumer.close()
+
+
+def join_new_group(servers: str) -> WireClient:
+    """A group of the consumer protocol gets a member."""
+    client = WireClient(servers)
+    joining = ConsumerGroupHeartbeatRequest(
+        group_id="new", member_id="m", rebalance_timeout_ms=20_000, subscribed_topic_names=[TOPIC], topic_partitions=[]
+    )
+    assert client.ask(joining, 1).error_code == 0
+    return client
 
 
 def limit_every_user(servers: str) -> None:
@@ -100,6 +113,10 @@ def test_series_of_partitions_and_groups_have_the_values_of_the_clients(broker: 
     assert found.value("kafka_coordinator_group_groupmetadatamanager_numgroupsstable") == 1
     assert found.value("kafka_coordinator_group_groupmetadatamanager_numoffsets") == 3
     assert found.value("kafka_server_group_coordinator_metrics_group_completed_rebalance_total") >= 1
+    of_consumers = "kafka_server_group_coordinator_metrics_consumer_group"
+    assert found.value(f"{of_consumers}_count", state="Stable") == 1
+    assert found.value(f"{of_consumers}_count", state="Empty") == 0
+    assert found.value(f"{of_consumers}_rebalance_total") == 1
     assert found.value("kafka_brokers") == 1
     assert found.value("kafka_topic_partitions", topic=TOPIC) == 3
     assert found.value("kafka_consumergroup_current_offset_sum", consumergroup="readers", topic=TOPIC) == 30

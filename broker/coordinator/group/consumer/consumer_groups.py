@@ -44,7 +44,7 @@ from .member import ConsumerMember
 from .memory import metadata_bytes
 from .name_patterns import check_new_pattern
 from .patterns import resolved_records
-from .records import GroupRecord, MemberMetadata, ResolvedPattern
+from .records import GroupEpoch, GroupRecord, MemberMetadata, ResolvedPattern
 from .regexes import Hidden, PatternResolution
 from .settings import ConsumerGroupSettings
 from .target_runs import TargetRuns
@@ -112,6 +112,8 @@ class ConsumerGroups:
         self._now_ms = now_ms
         self._new_member_id = new_member_id
         self._ports = ports
+        self.rebalances = 0
+        """How often the epoch of a group rose since the start."""
         self._index = SubscriptionIndex()
         self._timers = MemberTimers(scheduler, self._session_timeout_ms, self._remove)
         self._writer = GroupWriter(registry, log, max_batch_bytes, self._applied, reload)
@@ -281,6 +283,7 @@ class ConsumerGroups:
     # -- what follows from a change
 
     def _applied(self, group: ConsumerGroup, records: Sequence[GroupRecord]) -> None:
+        self.rebalances += any(isinstance(each, GroupEpoch) for each in records)
         self._timers.follow(group, records)
         self.classic.follow(group, records)
         self._note_topics(group)
