@@ -20,7 +20,6 @@ from ..config.topic_config import TopicConfig
 from ..controller.broker_channel import BrokerChannel, LocalChannel
 from ..controller.broker_registration import holds_cluster
 from ..controller.metadata_plane import MetadataCallbacks, MetadataPlane, resolve_identity
-from ..controller.topics.settings_limit import SettingsLimit
 from ..controller.tree.cluster_tree import ClusterTree
 from ..controller.tree.metadata_store import MetadataStore
 from ..controller.tree.renewing_store import RenewingStore
@@ -258,10 +257,7 @@ class BrokerServer:
             channel_to=self._channel_to,
             clock_ms=environment.clock_ms,
             random=environment.random,
-            settings_limit=SettingsLimit(
-                config.int("pybroker.topic.settings.max.bytes"),
-                lambda: self._overrides.size_bytes + self._settings.groups.size_bytes,
-            ),
+            settings_limit=self._settings.settings_limit(self._overrides),
             callbacks=MetadataCallbacks(
                 fatal=self._fail,
                 on_deletion_settled=lambda _topic: self._waiters.recheck(),

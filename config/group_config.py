@@ -39,8 +39,8 @@ class GroupConfig(TypedValues):
 
     @classmethod
     def in_force(cls, config: Config, overrides: Mapping[str, str]) -> "GroupConfig":
-        """What the valid ones of ``overrides`` amount to. Values outside the broker's bounds, which may have changed
-        since the values were set, count as the bound."""
+        """The settings of an existing group. Overrides that are not valid are left out, and values outside the
+        broker's bounds, which may have changed since, count as the bound."""
         values = _defaults(config)
         good: dict[str, str] = {}
         for name, text in overrides.items():

@@ -12,7 +12,7 @@ from ...protocol.text_size import text_bytes
 __all__ = ["GroupConfigs", "size_of"]
 
 _GROUP_BYTES = 1_500
-"""What the settings of a group take in memory beside their texts."""
+"""Memory for the settings of a group, beside their texts."""
 
 
 class GroupConfigs:

@@ -135,6 +135,11 @@ class LiveSettings:
 
         self.dynamic.when_changed(_CONNECTION_LIMITS, limit)
 
+    def settings_limit(self, overrides: TopicOverrides) -> SettingsLimit:
+        """The limit on the settings of topics, which ``overrides`` has, and of groups together."""
+        max_bytes = self.dynamic.config.int("pybroker.topic.settings.max.bytes")
+        return SettingsLimit(max_bytes, lambda: overrides.size_bytes + self.groups.size_bytes)
+
     def altered_config(
         self, topic_exists: Callable[[str], bool], settings_limit: SettingsLimit, has_groups: Callable[[], bool]
     ) -> AlteredConfig:

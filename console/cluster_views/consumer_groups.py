@@ -22,7 +22,10 @@ class ConsumerGroup(NamedTuple):
 async def described_consumers(
     ask: Callable[[ConsumerGroupDescribeRequest], Awaitable[Any]], names: Iterable[str]
 ) -> dict[str, ConsumerGroup]:
-    """Those of the groups that use the protocol; none where brokers do not know it. ``ask`` sends the request."""
+    """The groups that use the protocol among ``names``, by name; none where brokers do not know it.
+
+    ``ask`` sends the request.
+    """
     try:
         answer = await ask(ConsumerGroupDescribeRequest(group_ids=list(names)))
     except KafkaError:

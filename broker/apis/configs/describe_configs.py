@@ -1,8 +1,6 @@
 """DescribeConfigs (KIP-133): the settings of topics, brokers, loggers and groups, and the source of each value.
 
-Behaviour:
-- Any broker describes topics. A broker describes its own settings, and those set for all brokers (an empty name).
-- Groups have settings where the consumer protocol is served; any broker describes them.
+- Any broker describes topics and groups. A broker describes its own settings, and those of all brokers (no name).
 - Passwords, and values of settings that this broker does not know, are null.
 
 v0 whether a value is the default · v1 its source, and synonyms on request (KIP-226) · v3 types, and documentation on

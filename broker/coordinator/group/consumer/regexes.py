@@ -80,7 +80,7 @@ class PatternResolution:
         )
 
     def not_stored(self, group: ConsumerGroup, patterns: Iterable[str]) -> None:
-        """What was found last for these patterns could not be stored: not every heartbeat looks it up again."""
+        """The topics of these patterns could not be stored: heartbeats do not look them up again soon."""
         last = self._last.get(group.group_id)
         if last is not None:
             self._last[group.group_id] = last._replace(unstored=frozenset(patterns))
