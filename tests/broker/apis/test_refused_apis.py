@@ -16,7 +16,7 @@ from support.in_process.served_apis import error_codes, handler_table, with_one_
 
 NO_TOKENS = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 
-HANDLERS = handler_table()
+HANDLERS = handler_table({"group.coordinator.rebalance.protocols": "classic"})
 
 REFUSED: dict[ApiKey, ErrorCode] = {
     ApiKey.SASL_HANDSHAKE: ErrorCode.ILLEGAL_SASL_STATE,

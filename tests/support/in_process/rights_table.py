@@ -124,8 +124,6 @@ RIGHTS: dict[ApiKey, str | list[Row]] = {
     ApiKey.RENEW_DELEGATION_TOKEN: OPEN,
     ApiKey.EXPIRE_DELEGATION_TOKEN: OPEN,
     ApiKey.DESCRIBE_DELEGATION_TOKEN: OPEN,
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: OPEN,  # UNSUPPORTED_VERSION comes first
-    ApiKey.CONSUMER_GROUP_DESCRIBE: OPEN,
     # records
     ApiKey.PRODUCE: [
         Row(7, produced(batch_of(b"value")), (topic(WRITE),), TOPIC_DENIED),
@@ -171,6 +169,8 @@ RIGHTS: dict[ApiKey, str | list[Row]] = {
         Row(4, {"coordinator_keys": ["g"]}, (group(DESCRIBE),), GROUP_DENIED, what="many keys"),
         Row(2, {"key": "t", "key_type": 1}, (transaction(DESCRIBE),), TRANSACTION_DENIED, what="transactional id"),
     ],
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: [on_group(1, READ, group_id="g", member_id="m")],
+    ApiKey.CONSUMER_GROUP_DESCRIBE: [on_group(1, DESCRIBE, group_ids=["g"])],
     ApiKey.JOIN_GROUP: [on_group(3, READ, group_id="g", protocol_type="")],
     ApiKey.SYNC_GROUP: [on_group(4, READ, **MEMBER)],
     ApiKey.HEARTBEAT: [on_group(3, READ, **MEMBER)],

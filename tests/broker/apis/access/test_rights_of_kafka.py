@@ -13,8 +13,6 @@ ANSWER_OPERATIONS = {ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.D
 NOT_REACHED = {
     ApiKey.CREATE_DELEGATION_TOKEN,  # refused before on a listener without authentication
     ApiKey.DESCRIBE_DELEGATION_TOKEN,
-    ApiKey.CONSUMER_GROUP_HEARTBEAT,  # refused before, as in Kafka's ZooKeeper mode
-    ApiKey.CONSUMER_GROUP_DESCRIBE,
     ApiKey.FIND_COORDINATOR,  # CLUSTER_ACTION is for coordinators of share groups, which KRaft mode has
     ApiKey.DESCRIBE_TRANSACTIONS,  # DESCRIBE of the topics of the transaction, in test_denials.py
 }
