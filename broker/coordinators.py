@@ -4,12 +4,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from ..base.topic_partition import TopicPartition
 from ..config.config import Config
 from ..config.group_config import GroupConfig
+from ..config.group_protocols import asks_for_share_groups
 from ..controller.producer_ids import ProducerIdsExhaustedError
 from ..controller.tree.metadata_store import MetadataStoreError
 from ..protocol.errors import CoordinatorNotAvailableError, ErrorCode, KafkaError
@@ -17,6 +18,7 @@ from ..protocol.sentinels import NO_LEADER
 from ..replication.partition_set import PartitionSet
 from ..replication.state_changes import StateChanges
 from ..replication.transaction_checks import TransactionChecks, TransactionPart
+from .coordinator.coordinator_partitions import CoordinatorPartitions
 from .coordinator.group.consumer.consumer_groups import ConsumerPorts
 from .coordinator.group.consumer.settings import ConsumerGroupSettings
 from .coordinator.group.coordinator import GroupCoordinator
@@ -25,6 +27,7 @@ from .coordinator.group.settings import GroupSettings
 from .coordinator.internal_topic import InternalTopic, consumer_offsets_settings, transaction_state_settings
 from .coordinator.leadership_moves import CoordinatorMoves
 from .coordinator.marker_writer import MarkerWriter, ProducerMarker
+from .coordinator.share.ports import OtherShareCoordinators
 from .coordinator.transaction.coordinator import CoordinatorPorts, TransactionCoordinator
 from .coordinator.transaction.end_markers import EndMarker, MarkersToWrite
 from .coordinator.transaction.gathered_additions import GatheredAdditions
@@ -33,6 +36,9 @@ from .coordinator.transaction.requesting_producer import RequestingProducer
 from .coordinator.transaction.settings import TransactionSettings
 from .environment import Environment
 from .metadata.metadata_cache import MetadataCache, MetadataUpdate
+
+if TYPE_CHECKING:
+    from .share_coordination import ShareCoordination
 
 __all__ = ["CoordinatorParts", "Coordinators", "OtherBrokers"]
 
@@ -48,17 +54,19 @@ class OtherBrokers(NamedTuple):
     Attributes:
         ask_about_transaction: as `TransactionChecks` needs it, with the partition that stores a transactional id.
         send_markers: as `MarkerPorts.send`.
+        share_coordinators: those on other brokers.
     """
 
     ask_about_transaction: Callable[[TransactionPart, Callable[[str], int], Answered], None]
     send_markers: Callable[[int, Sequence[MarkersToWrite], Callable[[MarkerCodes | None], None]], None]
+    share_coordinators: OtherShareCoordinators
 
 
 class CoordinatorParts(NamedTuple):
     """The parts of the broker that its coordinators use.
 
     ``others``: None on a broker without a cluster. ``transaction_version``: the level of that feature.
-    ``group_config``: the settings of a group by its id.
+    ``create_topic``: has a missing internal topic created. ``group_config``: the settings of a group by its id.
     """
 
     broker_id: int
@@ -68,6 +76,7 @@ class CoordinatorParts(NamedTuple):
     spawn: Spawn
     others: OtherBrokers | None
     transaction_version: Callable[[], int]
+    create_topic: Callable[[str], Awaitable[object]]
     group_config: Callable[[str], GroupConfig]
 
 
@@ -108,7 +117,11 @@ class Coordinators:
             now_ms,
             is_enabled=config.boolean("transaction.partition.verification.enable"),
         )
-        self._moves = moves = CoordinatorMoves([self.groups.partitions, self.transactions.partitions], parts.spawn)
+        self.share = self._share_coordination(loop, config, environment) if asks_for_share_groups(config) else None
+        coordinated: list[CoordinatorPartitions[Any]] = [self.groups.partitions, self.transactions.partitions]
+        if self.share is not None:
+            coordinated.append(self.share.coordinator.partitions)
+        self._moves = moves = CoordinatorMoves(coordinated, parts.spawn)
         self.groups.load_again_by(
             lambda partition, epoch: moves.load(TopicPartition(CONSUMER_OFFSETS_TOPIC, partition), epoch)
         )
@@ -130,16 +143,36 @@ class Coordinators:
         """Start the periodic work of the coordinators."""
         self.groups.start()
         self.transactions.start()
+        if self.share is not None:
+            self.share.coordinator.start()
 
     async def close(self) -> None:
         """Stop answering, and wait for running appends."""
+        if self.share is not None:
+            await self.share.close()
         await self.transactions.close()
         await self.groups.close()
 
     def kill(self) -> None:
         """Stop answering."""
+        if self.share is not None:
+            self.share.kill()
         self.transactions.kill()
         self.groups.kill()
+
+    def _share_coordination(
+        self, loop: asyncio.AbstractEventLoop, config: Config, environment: Environment
+    ) -> "ShareCoordination":
+        from .share_coordination import ShareCoordination, ShareParts  # imported only here: faster start without
+
+        parts = self._parts
+        others = None if parts.others is None else parts.others.share_coordinators
+        return ShareCoordination(
+            loop,
+            config,
+            environment,
+            ShareParts(parts.partitions, parts.cache, parts.create_topic, parts.spawn, others),
+        )
 
     def _metadata_updated(self, update: MetadataUpdate) -> None:
         self._moves.partitions_deleted(update.deleted)

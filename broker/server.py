@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from ..base.kafka_names import CONSUMER_OFFSETS_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from ..config.config import Config
 from ..config.topic_config import TopicConfig
 from ..controller.broker_channel import BrokerChannel, LocalChannel
@@ -39,7 +39,7 @@ from .authorization import Authorization
 from .background_tasks import BackgroundTasks
 from .clocked_broker import ClockedBroker, Unclocked, clocked_broker
 from .coordinator.coordinator_topic import CoordinatorTopic
-from .coordinators import CoordinatorParts, Coordinators, OtherBrokers
+from .coordinators import CoordinatorParts, Coordinators
 from .environment import Environment
 from .inter_broker.controller_orders import ControllerOrders
 from .inter_broker.directory_reports import DirectoryReports
@@ -363,8 +363,9 @@ class BrokerServer:
             self._cache,
             lambda: self._metadata.producer_ids.next(),
             self._tasks.spawn,
-            None if links is None else OtherBrokers(links.ask_about_transaction, links.markers.send),
+            None if links is None else links.other_brokers(),
             lambda: self._settings.features.transaction_version,
+            lambda topic: self._metadata.auto_creation.create([topic]),
             self._settings.groups,
         )
         self._coordinators = coordinators = Coordinators(self._loop, self.config, self._environment, parts)
@@ -420,6 +421,7 @@ class BrokerServer:
             coordinators=self._coordinators,
             group_topic=self._coordinator_topic(CONSUMER_OFFSETS_TOPIC),
             transaction_topic=self._coordinator_topic(TRANSACTION_STATE_TOPIC),
+            share_topic=self._coordinator_topic(SHARE_GROUP_STATE_TOPIC),
             addresses=self._addresses,
             waiters=self._waiters,
             run_in_pool=RunInPool(self._pool, is_long=True),

@@ -42,14 +42,17 @@ class RecordDeletion:
     def __init__(self, partitions: PartitionSet) -> None:
         self._partitions = partitions
 
-    async def delete(self, topic_partition: TopicPartition, offset: int, timeout_ms: int) -> Deleted:
+    async def delete(
+        self, topic_partition: TopicPartition, offset: int, timeout_ms: int, *, allow_internal: bool = False
+    ) -> Deleted:
         """Delete the records before ``offset``, and wait at most ``timeout_ms`` for the other replicas.
 
-        Raises what `PartitionSet.require` raises, and InvalidTopicError for internal topics, NotLeaderOrFollowerError,
-        PolicyViolationError when the topic's ``cleanup.policy`` has no ``delete``, OffsetOutOfRangeError.
+        Raises what `PartitionSet.require` raises, and InvalidTopicError for internal topics unless they are allowed,
+        NotLeaderOrFollowerError, PolicyViolationError when the topic's ``cleanup.policy`` has no ``delete``,
+        OffsetOutOfRangeError.
         """
         hosted = self._partitions.require(topic_partition)
-        if topic_partition.topic in INTERNAL_TOPICS:
+        if topic_partition.topic in INTERNAL_TOPICS and not allow_internal:
             raise InvalidTopicError(f"Cannot delete records of internal topic {topic_partition.topic}")
         target = _target(hosted, offset)
         await hosted.run(partial(_move_log_start, offset=target))

@@ -5,6 +5,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from ...config.config import Config
+from ...config.group_protocols import asks_for_share_groups
 from ...controller.metadata_plane import MetadataPlane
 from ...replication.leader.fetch_session import FetchSessions
 from ...replication.partition_set import PartitionSet
@@ -22,6 +23,7 @@ from ..requests.throttling import Throttling
 from ..settings.live_settings import LiveSettings
 
 if TYPE_CHECKING:
+    from ..coordinator.share.coordinator import ShareCoordinator
     from ..security.acl.acl_administration import AclAdministration
 
 __all__ = ["BrokerParts"]
@@ -41,6 +43,7 @@ class BrokerParts:
     coordinators: Coordinators
     group_topic: CoordinatorTopic
     transaction_topic: CoordinatorTopic
+    share_topic: CoordinatorTopic
     addresses: AdvertisedAddresses
     waiters: TopicWaiters
     run_in_pool: RunInPool
@@ -59,6 +62,12 @@ class BrokerParts:
     def group_version(self) -> GroupVersion:
         """Whether the consumer protocol is served."""
         return GroupVersion.of(self.config, self.settings.features)
+
+    @property
+    def share_coordinator(self) -> "ShareCoordinator | None":
+        """None where share groups are not served."""
+        share = self.coordinators.share
+        return share.coordinator if share is not None and asks_for_share_groups(self.config) else None
 
     @property
     def served_versions(self) -> ServedVersions:

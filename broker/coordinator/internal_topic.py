@@ -4,14 +4,20 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple
 
-from ...base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from ...base.kafka_names import CONSUMER_OFFSETS_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from ...base.topic_partition import TopicPartition
 from ...config.config import Config
 from ...replication.partition_set import PartitionSet
 from ..metadata.metadata_cache import MetadataCache
 from .internal_log import InternalAppend
 
-__all__ = ["InternalTopic", "InternalTopicSettings", "consumer_offsets_settings", "transaction_state_settings"]
+__all__ = [
+    "InternalTopic",
+    "InternalTopicSettings",
+    "consumer_offsets_settings",
+    "share_group_state_settings",
+    "transaction_state_settings",
+]
 
 _ALL_IN_SYNC = -1
 _LEADER_ALONE = 1
@@ -56,6 +62,18 @@ def transaction_state_settings(config: Config) -> InternalTopicSettings:
         required_acks=_ALL_IN_SYNC,
         timeout_ms=_WITHOUT_TIMEOUT_MS,
         load_bytes=config.int("transaction.state.log.load.buffer.size"),
+        loads_committed=True,
+    )
+
+
+def share_group_state_settings(config: Config) -> InternalTopicSettings:
+    """Without a timeout, as the transactions' topic: what the coordinator answers must be what is in the log."""
+    return InternalTopicSettings(
+        SHARE_GROUP_STATE_TOPIC,
+        partition_count=config.int("share.coordinator.state.topic.num.partitions"),
+        required_acks=_ALL_IN_SYNC,
+        timeout_ms=_WITHOUT_TIMEOUT_MS,
+        load_bytes=config.int("share.coordinator.load.buffer.size"),
         loads_committed=True,
     )
 

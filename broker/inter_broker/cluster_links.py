@@ -26,6 +26,8 @@ from ...replication.partition.isr import PendingIsr
 from ...replication.partition.partition import Partition
 from ...replication.partition_set import PartitionSet
 from ...replication.transaction_checks import TransactionPart
+from ..coordinator.share.ports import OtherShareCoordinators
+from ..coordinators import OtherBrokers
 from ..metadata.address import Address
 from ..metadata.metadata_cache import MetadataCache
 from .alter_partition_sender import AlterPartitionSender
@@ -41,6 +43,8 @@ from .remote_leader import FetchSettings, LeaderVersions, RemoteLeader
 from .request_versions import RequestVersions
 
 if TYPE_CHECKING:
+    from ..coordinator.share.ports import ShareState
+    from .remote_share_states import RemoteShareStates
     from .transaction_verification import TransactionVerification
 
 __all__ = ["ClusterLinks"]
@@ -114,6 +118,7 @@ class ClusterLinks:
         self._contact: ContactWatch | None = None
         partitions.suspension.on_change(self._suspension_changed)
         self._transaction_verification: TransactionVerification | None = None
+        self._share_states: RemoteShareStates | None = None
         self.markers = MarkerSender(
             loop,
             link_to=self.link_to_broker,
@@ -194,6 +199,8 @@ class ClusterLinks:
         self._alter_partition.kill()
         if self._transaction_verification is not None:
             self._transaction_verification.kill()
+        if self._share_states is not None:
+            self._share_states.kill()
         self.markers.kill()
         self.controller.kill()
 
@@ -203,6 +210,8 @@ class ClusterLinks:
         await self._alter_partition.close()
         if self._transaction_verification is not None:
             await self._transaction_verification.close()
+        if self._share_states is not None:
+            await self._share_states.close()
         await self.markers.close()
         await self.controller.close()
 
@@ -229,6 +238,20 @@ class ClusterLinks:
                 self._cache.hide_leader(hosted.topic_partition)
 
     # -- links
+
+    def other_brokers(self) -> OtherBrokers:
+        """How this broker's coordinators reach others."""
+        share_coordinators = OtherShareCoordinators(self.other_leader_of, self._share_states_of)
+        return OtherBrokers(self.ask_about_transaction, self.markers.send, share_coordinators)
+
+    def _share_states_of(self, broker_id: int) -> "ShareState":
+        if self._share_states is None:
+            from .remote_share_states import RemoteShareStates  # most clusters have no share groups
+
+            self._share_states = RemoteShareStates(
+                self._loop, self.link_to_broker, self._config.int("request.timeout.ms")
+            )
+        return self._share_states.of_broker(broker_id)
 
     def ask_about_transaction(
         self, part: TransactionPart, partition_for: Callable[[str], int], answered: Callable[[ErrorCode], None]

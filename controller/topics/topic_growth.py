@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...base.kafka_names import TRANSACTION_STATE_TOPIC
+from ...base.kafka_names import SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from ...protocol.errors import (
     InvalidPartitionsError,
     InvalidReplicaAssignmentError,
@@ -28,6 +28,9 @@ from .topic_names import check_directory_names, is_internal_topic, is_legal_topi
 __all__ = ["MorePartitions", "TopicGrowth"]
 
 logger = logging.getLogger(__name__)
+
+_FIXED = {TRANSACTION_STATE_TOPIC: "transactional ids", SHARE_GROUP_STATE_TOPIC: "share partitions"}
+"""The topics that never get more partitions, and what their partitions store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +73,9 @@ class TopicGrowth:
     async def _grow(self, request: MorePartitions, validate_only: bool, beside: int, permit: Permit) -> int:
         info, version = await self._read(request.topic)
         _check_count(info, request.count)
-        if request.topic == TRANSACTION_STATE_TOPIC:
+        if request.topic in _FIXED:
             raise InvalidPartitionsError(
-                f"Topic '{TRANSACTION_STATE_TOPIC}' cannot get more partitions: transactional ids would move to other "
+                f"Topic '{request.topic}' cannot get more partitions: {_FIXED[request.topic]} would move to other "
                 "partitions without their state."
             )
         added = request.count - len(info.partitions)

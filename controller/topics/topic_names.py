@@ -17,7 +17,6 @@ __all__ = [
 
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 """KRaft's metadata topic; clients may not create a topic with this name."""
-_INTERNAL = INTERNAL_TOPICS | {"__share_group_state"}
 
 MAX_LENGTH = 249
 """A directory's name is the topic, a hyphen and the partition: at most 255 bytes with five digits."""
@@ -48,7 +47,7 @@ def is_legal_topic_name(name: str) -> bool:
 
 
 def is_internal_topic(name: str) -> bool:
-    return name in _INTERNAL
+    return name in INTERNAL_TOPICS
 
 
 def has_collision_chars(name: str) -> bool:

@@ -28,6 +28,10 @@ def between_brokers_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         # to the controller
         **controller_apis(controller),
     }
+    if parts.share_coordinator is not None:
+        from .share_group_state import share_state_apis  # most clusters have no share groups
+
+        table = {**table, **share_state_apis(parts.share_coordinator.requests)}
     listeners = listeners_between_brokers(config)
     return {key: BetweenBrokers(handler, listeners) for key, handler in table.items()}
 

@@ -15,6 +15,7 @@ from ....base.acls import AclOperation, AclResourceType
 from ....protocol.errors import ErrorCode, error_for
 from ....protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from ...coordinator.coordinator_directory import CoordinatorDirectory
+from ...coordinator.share.coordinator_key import is_coordinator_key
 from ...metadata.leader_hints import BrokerEndpoint
 from ...requests.context import RequestContext
 from ...requests.denial import denial
@@ -51,22 +52,29 @@ class FindCoordinator:
     """Handler."""
 
     def __init__(
-        self, groups: CoordinatorDirectory, transactions: CoordinatorDirectory, throttling: Throttling
+        self,
+        groups: CoordinatorDirectory,
+        transactions: CoordinatorDirectory,
+        throttling: Throttling,
+        share: CoordinatorDirectory | None = None,
     ) -> None:
+        """``share``: None where share groups are not served."""
         self._throttling = throttling
         self._directories = {CoordinatorType.GROUP: groups, CoordinatorType.TRANSACTION: transactions}
+        if share is not None:
+            self._directories[CoordinatorType.SHARE] = share
 
     def __call__(
         self, context: RequestContext, request: FindCoordinatorRequest
     ) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
         """Answers at once when the internal topic exists."""
         keys = [request.key] if context.api_version < _FIRST_BATCHED_VERSION else request.coordinator_keys
-        refusal = _refusal(context, request.key_type)
+        refusal = _refusal(context, request.key_type, serves_share=CoordinatorType.SHARE in self._directories)
         if refusal is not None:
             error, message = refusal
             return _response(context, [_Found(key, None, error, message) for key in keys])
         directory = self._directories[CoordinatorType(request.key_type)]
-        resource_type = _RESOURCE_TYPES[CoordinatorType(request.key_type)]
+        resource_type = _RESOURCE_TYPES.get(CoordinatorType(request.key_type))
         found = [_look_up(directory, context, key, resource_type) for key in keys]
         if all(one.error is not ErrorCode.COORDINATOR_NOT_AVAILABLE for one in found):
             return _response(context, found)
@@ -82,7 +90,7 @@ class FindCoordinator:
         )
 
 
-def _refusal(context: RequestContext, key_type: int) -> tuple[ErrorCode, str] | None:
+def _refusal(context: RequestContext, key_type: int, *, serves_share: bool) -> tuple[ErrorCode, str] | None:
     """The error of all keys."""
     match key_type:
         case CoordinatorType.GROUP | CoordinatorType.TRANSACTION:
@@ -91,6 +99,8 @@ def _refusal(context: RequestContext, key_type: int) -> tuple[ErrorCode, str] | 
             return ErrorCode.INVALID_REQUEST, "Share groups need FindCoordinator version 6."
         case CoordinatorType.SHARE:
             context.require_on_cluster(AclOperation.CLUSTER_ACTION)
+            if serves_share:
+                return None
             # Not COORDINATOR_NOT_AVAILABLE: on that error a client retries until its own timeout.
             return ErrorCode.UNSUPPORTED_VERSION, "This broker does not serve share groups."
         case _:
@@ -98,9 +108,13 @@ def _refusal(context: RequestContext, key_type: int) -> tuple[ErrorCode, str] | 
 
 
 def _look_up(
-    directory: CoordinatorDirectory, context: RequestContext, key: str, resource_type: AclResourceType
+    directory: CoordinatorDirectory, context: RequestContext, key: str, resource_type: AclResourceType | None
 ) -> _Found:
-    if not context.may(AclOperation.DESCRIBE, resource_type, key):
+    """``resource_type``: None for share partitions."""
+    if resource_type is None:
+        if not is_coordinator_key(key):
+            return _Found(key, None, ErrorCode.INVALID_REQUEST, "A key must have the form groupId:topicId:partition.")
+    elif not context.may(AclOperation.DESCRIBE, resource_type, key):
         error = denial(resource_type)
         return _Found(key, None, error.code, error.message)
     return _find(directory, context, key)

@@ -28,13 +28,14 @@ __all__ = ["group_apis"]
 
 def group_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     coordinators, topic_exists = parts.coordinators, parts.cache.has_partition
-    groups, transactions = coordinators.groups, coordinators.transactions
+    groups, transactions, share = coordinators.groups, coordinators.transactions, parts.share_coordinator
     tree_offsets = TreeOffsets(parts.metadata.tree, parts.config.int("pybroker.legacy.offsets.max.bytes"))
     return {
         ApiKey.FIND_COORDINATOR: FindCoordinator(
             _directory(groups.partition_for, parts.group_topic),
             _directory(transactions.partition_for, parts.transaction_topic),
             parts.throttling,
+            None if share is None else _directory(share.registry.partition_for_text, parts.share_topic),
         ),
         ApiKey.JOIN_GROUP: JoinGroup(groups.membership),
         ApiKey.SYNC_GROUP: SyncGroup(groups.membership),

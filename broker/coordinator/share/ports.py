@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode
 from .state_batch import StateBatch
 
-__all__ = ["SharePartitionKey", "ShareState", "StateRead", "StateSummary", "StateWrite"]
+__all__ = ["OtherShareCoordinators", "SharePartitionKey", "ShareState", "StateRead", "StateSummary", "StateWrite"]
 
 
 class SharePartitionKey(NamedTuple):
@@ -84,3 +85,10 @@ class ShareState(Protocol):
     ) -> None:
         """Read the start offset and its company. ``leader_epoch`` is not checked, as in Kafka."""
         ...
+
+
+class OtherShareCoordinators(NamedTuple):
+    """``leader_of``: the other live broker that leads a partition. ``states_of``: those that a broker coordinates."""
+
+    leader_of: Callable[[TopicPartition], int | None]
+    states_of: Callable[[int], ShareState]

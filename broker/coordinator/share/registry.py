@@ -3,20 +3,15 @@
 from collections.abc import Callable, Iterable
 
 from ....base.coordinator_partition import partition_for_key
-from ....base.uuid_text import uuid_text
 from ..entry_memory import EntryMemory
 from ..ownership import PartitionOwnership
+from .coordinator_key import coordinator_key
 from .entry import Entry
 from .memory import state_bytes
 from .ports import SharePartitionKey
 from .state import StoredState
 
-__all__ = ["ShareRegistry", "coordinator_key"]
-
-
-def coordinator_key(key: SharePartitionKey) -> str:
-    """The key of the share partition in FindCoordinator."""
-    return f"{key.group_id}:{uuid_text(key.topic_id)}:{key.partition}"
+__all__ = ["ShareRegistry"]
 
 
 class ShareRegistry:

@@ -1,0 +1,116 @@
+"""Changes of one share partition: their order, and what is answered when a write is slow or fails."""
+
+from uuid import UUID
+
+import pytest
+from pybroker.broker.coordinator.share.ports import SharePartitionKey, StateRead, StateSummary, StateWrite
+from pybroker.broker.coordinator.share.settings import ShareCoordinatorSettings
+from pybroker.broker.coordinator.share.state_batch import StateBatch
+from pybroker.protocol.errors import ErrorCode, NotEnoughReplicasError, NotLeaderOrFollowerError
+from pybroker.protocol.records.batch import iter_batches
+from support.in_process.share_states import ShareStates
+
+KEY = SharePartitionKey("g", UUID(int=1), 0)
+WRITE_TIMEOUT_MS = ShareCoordinatorSettings().write_timeout_ms
+ACCEPTED = StateBatch(0, 4, 2, 1)
+
+
+def begun() -> ShareStates:
+    world = ShareStates()
+    assert world.ask("initialize", KEY, 0, 0) == [ErrorCode.NONE]
+    return world
+
+
+def change(first_offset: int = 0) -> StateWrite:
+    return StateWrite(0, -1, -1, 0, [StateBatch(first_offset, first_offset + 4, 2, 1)])
+
+
+def test_state_is_answered_only_when_it_is_committed() -> None:
+    world = begun()
+    world.topic.hold()
+    write, read = world.ask("write", KEY, change()), world.ask("read", KEY, -1)
+    assert (write, read) == ([], [])
+    world.topic.release()
+    assert (write, read) == ([ErrorCode.NONE], [StateRead(0, 0, (ACCEPTED,))])
+
+
+def test_changes_that_come_during_a_write_are_written_together() -> None:
+    world = begun()
+    world.topic.hold()
+    answers = [world.ask("write", KEY, change(first)) for first in (0, 10, 20)]
+    world.topic.release()
+    assert answers == [[ErrorCode.NONE]] * 3
+    partition = world.registry.partition_for(KEY)
+    counts = [batch.record_count for each in world.topic.batches[partition] for batch in iter_batches(each)]
+    assert counts == [1, 1, 2]
+
+
+def test_write_that_is_refused_changes_nothing() -> None:
+    world = begun()
+    before = world.states()
+    world.topic.refuse(NotEnoughReplicasError())
+    assert world.ask("write", KEY, change()) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    world.topic.refuse(None)
+    assert world.states() == before == world.replayed()
+    assert world.ask("write", KEY, change()) == [ErrorCode.NONE]
+
+
+def test_after_a_write_in_doubt_the_state_is_not_used_until_it_is_loaded_again() -> None:
+    world = begun()
+    world.topic.refuse(NotLeaderOrFollowerError())
+    assert world.ask("write", KEY, change()) == [ErrorCode.NOT_COORDINATOR]
+    world.topic.refuse(None)
+    assert world.ask("read", KEY, -1) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+
+
+def test_write_that_lasts_too_long_fails_but_takes_effect() -> None:
+    world = begun()
+    world.topic.hold()
+    write, waiting = world.ask("write", KEY, change()), world.ask("read_summary", KEY, 0)
+    world.timers.advance(WRITE_TIMEOUT_MS)
+    assert write == waiting == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert world.ask("read", KEY, -1) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    world.topic.release()
+    assert world.ask("read", KEY, -1) == [StateRead(0, 0, (ACCEPTED,))]
+
+
+def test_changes_of_a_partition_that_moves_fail_with_not_coordinator() -> None:
+    world = begun()
+    world.topic.hold()
+    write, waiting = world.ask("write", KEY, change()), world.ask("write", KEY, change())
+    for entry in world.registry.remove_partition(world.registry.partition_for(KEY)):
+        world.writer.drop(entry)
+    assert write == waiting == [ErrorCode.NOT_COORDINATOR]
+    world.topic.release()
+    assert not world.timers.pending
+
+
+def test_summary_of_a_share_partition_without_state_says_so() -> None:
+    world = ShareStates()
+    assert world.ask("read_summary", KEY, 0) == [StateSummary(0, 0, -1, -1)]
+    assert world.registry.memory.used_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"), [("initialize", (KEY, 0, 0)), ("read", (KEY, 0)), ("write", (KEY, change()))]
+)
+def test_partition_that_does_not_exist_has_no_state(call: str, arguments: tuple[object, ...]) -> None:
+    world = ShareStates()
+    world.missing.add(KEY.topic_id)
+    assert world.ask(call, *arguments) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+def test_states_take_no_more_memory_than_the_limit() -> None:
+    world = ShareStates(ShareCoordinatorSettings(max_bytes=1_500))
+    assert world.ask("initialize", KEY, 0, 0) == [ErrorCode.NONE]
+    many = StateWrite(0, -1, -1, 0, [StateBatch(2 * number, 2 * number, 2, 1) for number in range(10)])
+    assert world.ask("write", KEY, many) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert world.ask("write", KEY, change()) == [ErrorCode.NONE]
+
+
+def test_deleted_state_takes_no_memory() -> None:
+    world = begun()
+    assert world.ask("delete", KEY) == [ErrorCode.NONE]
+    assert world.ask("delete", KEY) == [ErrorCode.NONE]
+    assert world.registry.memory.used_bytes == 0
+    assert world.ask("read", KEY, 0) == [ErrorCode.INVALID_REQUEST]
