@@ -13,11 +13,12 @@ from pybroker.broker.coordinator.share.state_batch import StateBatch
 from pybroker.protocol.errors import ErrorCode, NotEnoughReplicasError
 from support.in_process.share_states import ShareStates
 
-KEYS = [SharePartitionKey(group_id, UUID(int=1), partition) for group_id in "ab" for partition in range(2)]
+KEYS = [SharePartitionKey("g", UUID(int=1), partition) for partition in range(2)]
 COLD_MS = 1_000
 
+rarely = st.sampled_from([False, False, False, False, True])
 keys = st.sampled_from(KEYS)
-epochs = st.integers(-1, 3)
+epochs = st.sampled_from([-1, -1, -1, 0, 1])
 batches = st.lists(
     st.builds(
         lambda first, length, state, count: StateBatch(first, first + length, state, count),
@@ -37,16 +38,19 @@ class ShareStateMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        limits = ShareCoordinatorSettings(updates_per_snapshot=3, cold_snapshot_interval_ms=COLD_MS)
+        limits = ShareCoordinatorSettings(updates_per_snapshot=1, cold_snapshot_interval_ms=COLD_MS)
         self.world = ShareStates(limits)
         self.writes: list[Answered] = []
         self.begun: list[tuple[SharePartitionKey, list[Any]]] = []
         self.promises: dict[SharePartitionKey, list[StateWrite]] = {}
         self.start_offsets: dict[SharePartitionKey, int] = {}
+        for key in KEYS:
+            assert self.world.ask("initialize", key, 0, 0) == [ErrorCode.NONE]
 
-    @rule(key=keys, state_epoch=epochs, start_offset=st.integers(-1, 12))
-    def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
-        self.begun.append((key, self.world.ask("initialize", key, state_epoch, start_offset)))
+    @rule(key=keys, state_epoch=epochs, start_offset=st.integers(-1, 12), is_done=rarely)
+    def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int, is_done: bool) -> None:
+        if is_done:
+            self.begun.append((key, self.world.ask("initialize", key, state_epoch, start_offset)))
 
     @rule(key=keys, leader_epoch=epochs)
     def read(self, key: SharePartitionKey, leader_epoch: int) -> None:
@@ -61,9 +65,10 @@ class ShareStateMachine(RuleBasedStateMachine):
         write = StateWrite(state_epoch, leader_epoch, start_offset, 0, changes)
         self.writes.append((key, write, self.world.ask("write", key, write)))
 
-    @rule(key=keys)
-    def delete(self, key: SharePartitionKey) -> None:
-        self.begun.append((key, self.world.ask("delete", key)))
+    @rule(key=keys, is_done=rarely)
+    def delete(self, key: SharePartitionKey, is_done: bool) -> None:
+        if is_done:
+            self.begun.append((key, self.world.ask("delete", key)))
 
     @rule()
     def hold(self) -> None:
@@ -133,5 +138,5 @@ def assert_stored(write: StateWrite, state: StoredState) -> None:
             assert stored[offset] >= (batch.delivery_count, batch.delivery_state)
 
 
-ShareStateMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+ShareStateMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 TestShareStates = ShareStateMachine.TestCase
