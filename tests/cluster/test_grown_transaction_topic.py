@@ -30,7 +30,7 @@ async def test_transactions_go_on_when_their_topic_gets_more_partitions(
     client = Client(cluster)
     await client.start()
 
-    monkeypatch.setattr(topic_growth, "TRANSACTION_STATE_TOPIC", "")  # as a controller that does not refuse it
+    monkeypatch.setattr(topic_growth, "_FIXED", {})  # as a controller that does not refuse it
     more = CreatePartitionsTopic(name=STATE.topic, count=3, assignments=[CreatePartitionsAssignment(broker_ids=[2])])
     answer = await cluster.ask(cluster.controller_id, CreatePartitionsRequest(topics=[more], timeout_ms=30_000), 3)
     assert answer.results[0].error_code == ErrorCode.NONE, answer
