@@ -27,7 +27,6 @@ from .coordinator.group.settings import GroupSettings
 from .coordinator.internal_topic import InternalTopic, consumer_offsets_settings, transaction_state_settings
 from .coordinator.leadership_moves import CoordinatorMoves
 from .coordinator.marker_writer import MarkerWriter, ProducerMarker
-from .coordinator.share.ports import OtherShareCoordinators
 from .coordinator.transaction.coordinator import CoordinatorPorts, TransactionCoordinator
 from .coordinator.transaction.end_markers import EndMarker, MarkersToWrite
 from .coordinator.transaction.gathered_additions import GatheredAdditions
@@ -35,31 +34,18 @@ from .coordinator.transaction.marker_delivery import MarkerCodes, MarkerPorts
 from .coordinator.transaction.requesting_producer import RequestingProducer
 from .coordinator.transaction.settings import TransactionSettings
 from .environment import Environment
+from .inter_broker.other_brokers import OtherBrokers
 from .metadata.metadata_cache import MetadataCache, MetadataUpdate
 
 if TYPE_CHECKING:
     from .share_coordination import ShareCoordination
 
-__all__ = ["CoordinatorParts", "Coordinators", "OtherBrokers"]
+__all__ = ["CoordinatorParts", "Coordinators"]
 
 logger = logging.getLogger(__name__)
 
 Answered = Callable[[ErrorCode], None]
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
-
-
-class OtherBrokers(NamedTuple):
-    """How to reach the coordinators and leaders on other brokers.
-
-    Attributes:
-        ask_about_transaction: as `TransactionChecks` needs it, with the partition that stores a transactional id.
-        send_markers: as `MarkerPorts.send`.
-        share_coordinators: those on other brokers.
-    """
-
-    ask_about_transaction: Callable[[TransactionPart, Callable[[str], int], Answered], None]
-    send_markers: Callable[[int, Sequence[MarkersToWrite], Callable[[MarkerCodes | None], None]], None]
-    share_coordinators: OtherShareCoordinators
 
 
 class CoordinatorParts(NamedTuple):

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..base.kafka_names import CONSUMER_OFFSETS_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from ..config.config import Config
 from ..config.topic_config import TopicConfig
 from ..controller.broker_channel import BrokerChannel, LocalChannel
@@ -419,9 +418,7 @@ class BrokerServer:
             cache=self._cache,
             metadata=self._metadata,
             coordinators=self._coordinators,
-            group_topic=self._coordinator_topic(CONSUMER_OFFSETS_TOPIC),
-            transaction_topic=self._coordinator_topic(TRANSACTION_STATE_TOPIC),
-            share_topic=self._coordinator_topic(SHARE_GROUP_STATE_TOPIC),
+            coordinator_topic=self._coordinator_topic,
             addresses=self._addresses,
             waiters=self._waiters,
             run_in_pool=RunInPool(self._pool, is_long=True),
@@ -437,8 +434,7 @@ class BrokerServer:
         return Dispatcher(table, limit, access, throttling, parts.served_versions)
 
     def _coordinator_topic(self, topic: str) -> CoordinatorTopic:
-        creation = self._metadata.auto_creation
-        return CoordinatorTopic(topic, self._cache, self._addresses, creation, self._waiters)
+        return CoordinatorTopic(topic, self._cache, self._addresses, self._metadata.auto_creation, self._waiters)
 
     def _build_schedules(self) -> None:
         """Build the schedules; register the parts that end after the coordinator and before the partitions."""

@@ -1,5 +1,6 @@
 """The parts of the broker that API handlers are built from."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
@@ -41,9 +42,7 @@ class BrokerParts:
     cache: MetadataCache
     metadata: MetadataPlane
     coordinators: Coordinators
-    group_topic: CoordinatorTopic
-    transaction_topic: CoordinatorTopic
-    share_topic: CoordinatorTopic
+    coordinator_topic: Callable[[str], CoordinatorTopic]
     addresses: AdvertisedAddresses
     waiters: TopicWaiters
     run_in_pool: RunInPool

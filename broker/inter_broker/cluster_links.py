@@ -27,7 +27,6 @@ from ...replication.partition.partition import Partition
 from ...replication.partition_set import PartitionSet
 from ...replication.transaction_checks import TransactionPart
 from ..coordinator.share.ports import OtherShareCoordinators
-from ..coordinators import OtherBrokers
 from ..metadata.address import Address
 from ..metadata.metadata_cache import MetadataCache
 from .alter_partition_sender import AlterPartitionSender
@@ -39,6 +38,7 @@ from .direct_calls import called_directly
 from .leaving import Successors, hand_over_leaderships
 from .link_factory import LinkFactory
 from .marker_sender import MarkerSender
+from .other_brokers import OtherBrokers
 from .remote_leader import FetchSettings, LeaderVersions, RemoteLeader
 from .request_versions import RequestVersions
 
@@ -240,7 +240,7 @@ class ClusterLinks:
     # -- links
 
     def other_brokers(self) -> OtherBrokers:
-        """How this broker's coordinators reach others."""
+        """How the coordinators of this broker reach others."""
         share_coordinators = OtherShareCoordinators(self.other_leader_of, self._share_states_of)
         return OtherBrokers(self.ask_about_transaction, self.markers.send, share_coordinators)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from pybroker.config.setting import AppliesWhen, Scope, Setting, SupportKind
-from pybroker.config.settings import observing, own
+from pybroker.config.settings import observing, own, share_coordinator
 from pybroker.config.table import BROKER_SECTIONS, BROKER_SETTINGS, TOPIC_SETTINGS
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "settings.json").read_text(encoding="utf-8"))
@@ -51,8 +51,9 @@ def test_topic_setting_equals_kafkas_definition(row: dict[str, Any]) -> None:
 
 
 def test_table_has_only_settings_of_kafka_and_pybroker() -> None:
+    """The share coordinator's are of Kafka 4."""
     assert set(BROKER_SETTINGS) == {row["name"] for row in REFERENCE["broker"]} | {
-        setting.name for setting in (*own.SETTINGS, *observing.SETTINGS)
+        setting.name for setting in (*own.SETTINGS, *observing.SETTINGS, *share_coordinator.SETTINGS)
     }
     assert set(TOPIC_SETTINGS) == {row["name"] for row in REFERENCE["topic"]}
 
@@ -87,6 +88,8 @@ def test_defaults_differ_from_kafkas_with_the_embedded_store_only_or_for_being_o
         "queued.max.request.bytes": AppliesWhen.ALWAYS,
         "socket.listen.backlog.size": AppliesWhen.ALWAYS,
         "socket.receive.buffer.bytes": AppliesWhen.EMBEDDED_STORE,
+        "share.coordinator.state.topic.min.isr": AppliesWhen.EMBEDDED_STORE,
+        "share.coordinator.state.topic.replication.factor": AppliesWhen.EMBEDDED_STORE,
         "transaction.state.log.min.isr": AppliesWhen.EMBEDDED_STORE,
         "transaction.state.log.replication.factor": AppliesWhen.EMBEDDED_STORE,
     }

@@ -57,6 +57,7 @@ FLOORS = {
         "logins.py",
         "protection.py",
         "authorization.py",
+        "share_coordination.py",
         "coordinators.py",
         "apis",
         "lag",
@@ -104,7 +105,7 @@ FLOORS = {
         "security",
         "handler_table.py",
     ),
-    "broker/coordinator": (LOOSE, "transaction", "group"),
+    "broker/coordinator": (LOOSE, "transaction", "share", "group"),
     "pipeline": (
         "options",
         "charts",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from ....base.kafka_names import CONSUMER_OFFSETS_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from ....protocol.apis import ApiKey
 from ...coordinator.coordinator_directory import CoordinatorDirectory
 from ...coordinator.coordinator_topic import CoordinatorTopic
@@ -32,10 +33,12 @@ def group_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     tree_offsets = TreeOffsets(parts.metadata.tree, parts.config.int("pybroker.legacy.offsets.max.bytes"))
     return {
         ApiKey.FIND_COORDINATOR: FindCoordinator(
-            _directory(groups.partition_for, parts.group_topic),
-            _directory(transactions.partition_for, parts.transaction_topic),
+            _directory(groups.partition_for, parts.coordinator_topic(CONSUMER_OFFSETS_TOPIC)),
+            _directory(transactions.partition_for, parts.coordinator_topic(TRANSACTION_STATE_TOPIC)),
             parts.throttling,
-            None if share is None else _directory(share.registry.partition_for_text, parts.share_topic),
+            None
+            if share is None
+            else _directory(share.registry.partition_for_text, parts.coordinator_topic(SHARE_GROUP_STATE_TOPIC)),
         ),
         ApiKey.JOIN_GROUP: JoinGroup(groups.membership),
         ApiKey.SYNC_GROUP: SyncGroup(groups.membership),

@@ -9,7 +9,7 @@ from ....base.buffer import Buffer
 from ....base.topic_partition import TopicPartition
 from ....protocol.codec import decode
 from ....protocol.messages.consumer_offsets import GroupMetadataKey, OffsetCommitKey
-from .versioned import with_version
+from ..versioned import with_version
 
 __all__ = [
     "GROUP_KEY_VERSION",

@@ -11,11 +11,11 @@ from ....base.buffer import Buffer
 from ....protocol.codec import DecodeError, Message, decode
 from ....protocol.messages.consumer_offsets import GroupMetadataValue, MemberMetadata, OffsetCommitValue
 from ....protocol.sentinels import NO_LEADER_EPOCH
+from ..versioned import split_version, with_version
 from .group import Group
 from .member import Member, MemberProtocol
 from .offsets import OffsetAndMetadata
 from .states import GroupState
-from .versioned import split_version, with_version
 
 __all__ = ["decode_group", "decode_offset", "encode_group", "encode_offset"]
 

@@ -12,6 +12,7 @@ from ....protocol.records.batch import RecordBatch
 from ....protocol.records.control import read_marker
 from ....protocol.records.record import read_records
 from ....protocol.records.walk import Record
+from ..versioned import split_version
 from .base import GroupBase
 from .classic_replay import ClassicReplay
 from .consumer.replay import CONSUMER_KEY_VERSIONS, ConsumerReplay
@@ -20,7 +21,6 @@ from .offset_replay import OffsetReplay
 from .record_keys import GROUP_KEY_VERSION, OFFSET_KEY_VERSIONS
 from .replay_part import ReplayedBatch, ReplayPart
 from .share.replay import SHARE_KEY_VERSIONS, ShareReplay
-from .versioned import split_version
 
 __all__ = ["Replay"]
 

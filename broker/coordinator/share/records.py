@@ -14,7 +14,7 @@ from ....protocol.messages.share_group_state import (
     ShareUpdateValue,
 )
 from ....protocol.messages.share_group_state import StateBatch as StoredBatch
-from ..group.versioned import split_version, with_version
+from ..versioned import split_version, with_version
 from .ports import SharePartitionKey
 from .state import DELETION, Deletion, Snapshot, StateRecord, Update
 from .state_batch import StateBatch

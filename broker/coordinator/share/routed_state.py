@@ -6,7 +6,7 @@ A call goes to the share coordinator on this broker, or to the broker that leads
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ....base.timers import Scheduler, TimerHandle
 from ....protocol.errors import ErrorCode
@@ -26,7 +26,6 @@ _RETRIABLE = frozenset(
     }
 )
 
-Answer = TypeVar("Answer")
 Call = Callable[[ShareState, Callable[[Any], None]], None]
 
 

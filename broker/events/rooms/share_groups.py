@@ -22,6 +22,15 @@ SHARE_GROUPS = (
         "Raise pybroker.groups.max.bytes, or look for a client that subscribes to very many topics.",
     ),
     event(
+        "share-group.state-unreachable",
+        "INFO",
+        "broker/inter_broker/remote_share_states.py",
+        "broker %d cannot be reached for the state of a share partition: %s",
+        "broker error",
+        "The broker that stores the state of a share partition cannot be reached. It is asked again for a while.",
+        "Check that the named broker runs, and the network to it.",
+    ),
+    event(
         "share-group.states-not-created",
         "WARNING",
         "broker/coordinator/group/share/initializations.py",

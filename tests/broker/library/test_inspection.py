@@ -219,7 +219,7 @@ async def test_a_commit_that_a_worker_thread_writes_ends_the_wait(monkeypatch: p
     monkeypatch.setattr("pybroker.storage.log.strand.is_quick_append", lambda append, config: False)
     async with Broker(SETTINGS) as broker:
         parts = broker._parts
-        await parts.group_topic.ensure_topic(permit_all)
+        await parts.coordinator_topic("__consumer_offsets").ensure_topic(permit_all)
         waiting = asyncio.create_task(broker.wait_committed("g", "t", 0, 1, timeout=20))
         while not len(parts.partitions.wakeups.appends):  # noqa: ASYNC110 (it waits for turns of this loop)
             await asyncio.sleep(0)

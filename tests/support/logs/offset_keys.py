@@ -9,7 +9,7 @@ from pybroker.broker.coordinator.group.record_keys import (
     decode_group_key,
     decode_offset_key,
 )
-from pybroker.broker.coordinator.group.versioned import split_version
+from pybroker.broker.coordinator.versioned import split_version
 
 __all__ = ["GroupKey", "UnknownKey", "decode_key"]
 

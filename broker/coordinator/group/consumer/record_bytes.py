@@ -28,9 +28,9 @@ from .....protocol.messages.consumer_offsets import (
     TopicPartition,
     TopicPartitions,
 )
+from ...versioned import split_version, with_version
 from ..member import MemberProtocol
 from ..modern.assignment import Assignment
-from ..versioned import split_version, with_version
 from .records import (
     ClassicMember,
     CurrentMember,

@@ -16,9 +16,9 @@ from .....protocol.messages.consumer_protocol import (
     ConsumerProtocolSubscription,
     SubscriptionTopicPartition,
 )
+from ...versioned import split_version, with_version
 from ..modern.assignment import Assignment, assignment_of
 from ..modern.topics import TopicLookup
-from ..versioned import split_version, with_version
 
 __all__ = ["Subscription", "assignment_bytes", "read_assignment", "read_subscription"]
 

@@ -27,9 +27,9 @@ from .....protocol.messages.consumer_offsets import (
     TopicPartitions,
     TopicPartitionsInfo,
 )
+from ...versioned import split_version, with_version
 from ..modern.assignment import Assignment
 from ..modern.records import GroupEpoch, TargetEpoch, TargetMember
-from ..versioned import split_version, with_version
 from .records import CurrentMember, MemberMetadata, NamedPartitions, RecordKind, Removed, ShareRecord, StatePartitions
 
 __all__ = ["decode_record", "encode", "encode_key"]

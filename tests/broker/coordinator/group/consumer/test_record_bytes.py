@@ -21,7 +21,7 @@ from pybroker.broker.coordinator.group.consumer.records import (
 from pybroker.broker.coordinator.group.consumer.states import MemberState
 from pybroker.broker.coordinator.group.member import MemberProtocol
 from pybroker.broker.coordinator.group.modern.assignment import EMPTY
-from pybroker.broker.coordinator.group.versioned import split_version
+from pybroker.broker.coordinator.versioned import split_version
 from pybroker.protocol.codec import DecodeError
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=5)

@@ -13,7 +13,7 @@ from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGr
 from pybroker.broker.coordinator.group.consumer.record_bytes import decode_record, encode
 from pybroker.broker.coordinator.group.consumer.records import RecordKind
 from pybroker.broker.coordinator.group.replay import Replay
-from pybroker.broker.coordinator.group.versioned import split_version
+from pybroker.broker.coordinator.versioned import split_version
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.record import read_records
 from support.source_tree import ROOT

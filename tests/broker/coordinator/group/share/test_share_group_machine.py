@@ -12,7 +12,7 @@ from pybroker.broker.coordinator.group.modern.assignment import pairs
 from pybroker.broker.coordinator.group.replay_part import ReplayedBatch
 from pybroker.broker.coordinator.group.share.replay import ShareReplay
 from pybroker.broker.coordinator.group.share.states import without_topics
-from pybroker.broker.coordinator.group.versioned import split_version
+from pybroker.broker.coordinator.versioned import split_version
 from support.in_process.consumer_groups import Topics
 from support.share_groups.decisions import GROUP, SharedGroup, stored_state
 

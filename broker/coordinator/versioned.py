@@ -1,9 +1,9 @@
-"""Messages behind a two-byte version, as keys and values of ``__consumer_offsets`` are stored."""
+"""Messages behind a two-byte version, as keys and values of internal topics are stored."""
 
 import struct
 
-from ....base.buffer import Buffer
-from ....protocol.codec import DecodeError, Message, encode
+from ...base.buffer import Buffer
+from ...protocol.codec import DecodeError, Message, encode
 
 __all__ = ["split_version", "with_version"]
 
