@@ -136,7 +136,7 @@ class _StatesOfBroker:
 
 
 def _answer_in(response: Any, parse: Parse) -> Any:
-    """What a response says about the only share partition of its request."""
+    """The result in a response to a request for one share partition."""
     partitions = [partition for topic in response.results for partition in topic.partitions]
     if len(partitions) != 1:
         return ErrorCode.UNKNOWN_SERVER_ERROR

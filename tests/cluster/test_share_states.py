@@ -38,7 +38,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[BrokerCluster]:
 
 
 async def call(cluster: BrokerCluster, broker_id: int, name: str, *arguments: Any) -> Any:
-    """Call a method of the broker's `ShareState`, and wait for the answer."""
+    """Call a method of the broker's `ShareState`, and wait for its result."""
     share = cluster[broker_id]._coordinators.share
     assert share is not None
     answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

@@ -1,6 +1,6 @@
 """The APIs of the share coordinator (KIP-932): brokers reach the state of share partitions that this broker stores.
 
-Each partition of a request has an answer of its own. v1 of WriteShareGroupState and ReadShareGroupStateSummary: the
+Each partition of a request has a result of its own. v1 of WriteShareGroupState and ReadShareGroupStateSummary: the
 number of offsets whose delivery is complete (KIP-1226).
 """
 

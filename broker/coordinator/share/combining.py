@@ -1,6 +1,6 @@
 """Combines stored batches with changed ones, so that each offset has one state (Kafka's PersisterStateBatchCombiner).
 
-Of several states of an offset the one with the highest delivery count wins; of those the acknowledged or archived one.
+The state with the highest delivery count wins. With equal counts an acknowledged or archived state wins.
 """
 
 from bisect import bisect_left, bisect_right

@@ -78,7 +78,7 @@ class Entry:
         return self.round is None and not self.waiting
 
     def take_changes(self) -> list[Change]:
-        """All changes that have no answer yet. They do not belong to the entry any more."""
+        """All changes without a result. They do not belong to the entry any more."""
         changes = [] if self.round is None else [change for change, _ in self.round.changes]
         if self.round is not None:
             self.round.changes.clear()

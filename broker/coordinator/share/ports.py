@@ -1,8 +1,8 @@
 """How the rest of the broker reaches the stored state of share partitions, on this broker or on another.
 
 Group coordinators initialise and delete it, leaders of share partitions read and write it. Each call is answered by a
-callback, maybe before the call returns. The answer comes after the records are committed; when it is COORDINATOR_*,
-NOT_COORDINATOR, REQUEST_TIMED_OUT or UNKNOWN_SERVER_ERROR, a write may take effect nevertheless.
+callback, maybe before the call returns. The callback comes after the records are committed. With COORDINATOR_*,
+NOT_COORDINATOR, REQUEST_TIMED_OUT or UNKNOWN_SERVER_ERROR a write may take effect nevertheless.
 """
 
 from collections.abc import Callable, Sequence

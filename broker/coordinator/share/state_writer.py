@@ -24,7 +24,7 @@ __all__ = ["StateWriter"]
 _MAX_WAITING = 1_000
 """Changes of one share partition. Its leader's requests come one by one, unless the log is very slow."""
 _MAX_RECORDS = 100
-"""Of a batch."""
+"""Records of a batch."""
 
 
 class StateWriter:

@@ -43,7 +43,7 @@ class ShareStates:
             self.registry.finish_loading(partition, replayed(self.topic, partition, self.registry, self.deleted))
 
     def ask(self, call: str, *arguments: Any) -> list[Any]:
-        """Call a method of `ShareState`. Returns a list that gets the answer."""
+        """Call a method of `ShareState`. Returns a list that gets its result."""
         answers: list[Any] = []
         getattr(self.requests, call)(*arguments, answers.append)
         return answers
