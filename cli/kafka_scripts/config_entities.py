@@ -1,4 +1,4 @@
-"""Entities that the options of ``kafka-configs`` name: topics, brokers, loggers, users, clients, addresses."""
+"""Entities that the options of ``kafka-configs`` name: topics, brokers, loggers, users, clients, addresses, groups."""
 
 import argparse
 import re
@@ -8,13 +8,27 @@ from typing import Any, NamedTuple
 
 from ...base.command_parser import BAD_INPUT, CommandError
 
-__all__ = ["BROKERS", "CLIENTS", "IPS", "LOGGERS", "TOPICS", "USERS", "Entity", "EntityName", "given_entities"]
+__all__ = [
+    "BROKERS",
+    "CLIENTS",
+    "GROUPS",
+    "IPS",
+    "LOGGERS",
+    "TOPICS",
+    "USERS",
+    "Entity",
+    "EntityName",
+    "given_entities",
+]
 
 TOPICS, CLIENTS, USERS, BROKERS, IPS, LOGGERS = "topics", "clients", "users", "brokers", "ips", "broker-loggers"
+GROUPS = "groups"
+"""Their settings came with Kafka 4 (KIP-848)."""
 _METRICS = "client-metrics"
 _TYPES = (TOPICS, CLIENTS, USERS, BROKERS, IPS, LOGGERS, _METRICS)
 _WITH_DEFAULT = (USERS, CLIENTS, BROKERS, IPS)
 _ALIASES = {"topic": TOPICS, "client": CLIENTS, "user": USERS, "broker": BROKERS, "ip": IPS, "broker-logger": LOGGERS}
+_ALIASES["group"] = GROUPS
 _DEFAULTS = {"client-defaults": CLIENTS, "user-defaults": USERS, "broker-defaults": BROKERS, "ip-defaults": IPS}
 _BROKER_ID = re.compile(r"\d{1,9}")
 
@@ -67,7 +81,7 @@ def given_entities(options: argparse.Namespace) -> list[Entity]:
 
 def _check_kinds(kinds: list[str]) -> None:
     for kind in kinds:
-        if kind not in _TYPES:
+        if kind not in (*_TYPES, GROUPS):
             raise CommandError(
                 f"Invalid entity type {kind}, the entity type must be one of {', '.join(_TYPES)} with a "
                 "--bootstrap-server or --bootstrap-controller argument",
@@ -87,9 +101,9 @@ def _check(entity: Entity, *, is_alter: bool) -> None:
         raise CommandError(
             f"The entity name for brokers must be a valid integer broker id, but it is: {name}", BAD_INPUT
         )
-    if kind == LOGGERS and not name:
+    if kind in (LOGGERS, GROUPS) and not name:
         action = "alter" if is_alter else "describe"
-        raise CommandError(f"an entity name must be specified with --{action} of broker-loggers", BAD_INPUT)
+        raise CommandError(f"an entity name must be specified with --{action} of {kind}", BAD_INPUT)
     if kind == LOGGERS and name and not _BROKER_ID.fullmatch(name):
         raise CommandError(
             f"The entity name for broker-loggers must be a valid integer broker id, but it is: {name}", BAD_INPUT

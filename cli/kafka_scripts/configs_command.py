@@ -1,4 +1,4 @@
-"""``kafka-configs``: describes and alters the settings of topics and brokers (Kafka: ConfigCommand)."""
+"""``kafka-configs``: describes and alters the settings of topics, brokers and groups (Kafka: ConfigCommand)."""
 
 import argparse
 import re
@@ -18,7 +18,7 @@ from ...protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from ..connecting.connection_options import file_settings
-from .config_entities import BROKERS, CLIENTS, IPS, LOGGERS, TOPICS, USERS, Entity, EntityName, given_entities
+from .config_entities import BROKERS, CLIENTS, GROUPS, IPS, LOGGERS, TOPICS, USERS, Entity, EntityName, given_entities
 from .quota_configs import alter_quotas, describe_quotas
 from .script_cluster import script_cluster
 from .script_parser import ScriptParser, UsageError, check_required
@@ -26,9 +26,9 @@ from .script_parser import ScriptParser, UsageError, check_required
 __all__ = ["configs_command"]
 
 _ABOUT = "This tool helps to manipulate and describe entity config for a topic or broker."
-_RESOURCES = {TOPICS: 2, BROKERS: 4, LOGGERS: 8}
+_RESOURCES = {TOPICS: 2, BROKERS: 4, LOGGERS: 8, GROUPS: 32}
 _QUOTA_KINDS = (USERS, CLIENTS, IPS)
-_OWN_SOURCES = {TOPICS: 1, BROKERS: 2, LOGGERS: 6}
+_OWN_SOURCES = {TOPICS: 1, BROKERS: 2, LOGGERS: 6, GROUPS: 8}
 _DEFAULTS_SOURCE = 3
 _SET, _DELETE = 0, 1
 _SOURCES = {
@@ -38,6 +38,7 @@ _SOURCES = {
     4: "STATIC_BROKER_CONFIG",
     5: "DEFAULT_CONFIG",
     6: "DYNAMIC_BROKER_LOGGER_CONFIG",
+    8: "DYNAMIC_GROUP_CONFIG",
 }
 _ADDED = re.compile(r"\s*([^=,\s]+)\s*=\s*(\[[^\]]*\]|[^,]*?)\s*(?:,|$)")
 
@@ -80,7 +81,7 @@ def _parser() -> ScriptParser:
     add("--entity-type", metavar="TYPE", action="append", default=[], help=_TYPES_HELP)
     add("--entity-name", dest="entity_names", metavar="NAME", action=EntityName, default=[], help="Its name.")
     add("--entity-default", dest="entity_names", nargs=0, action=EntityName, help="The defaults of all of the type.")
-    for name in ("topic", "client", "user", "broker", "broker-logger", "ip"):
+    for name in ("topic", "client", "user", "broker", "broker-logger", "ip", "group"):
         add(f"--{name}", metavar="NAME", help=f"The {name}.")
     for name in ("client-defaults", "user-defaults", "broker-defaults", "ip-defaults"):
         add(f"--{name}", action="store_true", help="The defaults of all.")
@@ -90,7 +91,7 @@ def _parser() -> ScriptParser:
     return parser
 
 
-_TYPES_HELP = "topics, brokers, broker-loggers, users, clients or ips; users and clients together."
+_TYPES_HELP = "topics, brokers, broker-loggers, users, clients, ips or groups; users and clients together."
 
 
 def _checked_entities(options: argparse.Namespace) -> list[Entity]:

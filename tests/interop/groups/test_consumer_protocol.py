@@ -8,6 +8,7 @@ from confluent_kafka import Consumer, ConsumerGroupState, Producer, TopicPartiti
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pybroker import Broker
+from pybroker.cli.kafka_scripts.configs_command import configs_command
 
 PARTITIONS = 4
 _PATIENCE_S = 60.0
@@ -149,3 +150,22 @@ def test_group_changes_its_protocol_when_it_is_empty(servers: str, topic: str, g
         consumer.commit(offsets=[position], asynchronous=False)
         assert consumer.committed([position], 30)[0].offset == number + 1
         consumer.close()
+
+
+def test_kafka_configs_sets_describes_and_deletes_settings_of_a_group(
+    servers: str, group: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*arguments: str) -> str:
+        line = ["--bootstrap-server", servers, "--entity-type", "groups", "--entity-name", group, *arguments]
+        assert configs_command(line) == 0
+        return capsys.readouterr().out
+
+    session = "consumer.session.timeout.ms=50000"
+    assert run("--alter", "--add-config", session) == f"Completed updating config for group {group}.\n"
+    assert run("--describe").splitlines()[1:] == [
+        f"  {session} sensitive=false synonyms={{DYNAMIC_GROUP_CONFIG:{session}}}"
+    ]
+    run("--alter", "--delete-config", "consumer.session.timeout.ms")
+    assert len(run("--describe").splitlines()) == 1
+    default = "consumer.session.timeout.ms=45000"
+    assert f"  {default} sensitive=false synonyms={{DEFAULT_CONFIG:{default}}}" in run("--describe", "--all")
