@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ....base.topic_partition import TopicPartition
+from ....config.group_protocols import asks_for_share_groups
 from ....protocol.apis import ApiKey
 from ...requests.context import Handler
 from ..broker_parts import BrokerParts
@@ -16,9 +17,9 @@ __all__ = ["share_group_apis"]
 
 
 def share_group_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
-    """None where share groups are not served."""
+    """No handlers where share groups are not served."""
     groups = parts.coordinators.groups
-    if groups.shares is None or groups.share_offsets is None:
+    if not asks_for_share_groups(parts.config) or groups.shares is None or groups.share_offsets is None:
         return {}
 
     def end_offset(topic_partition: TopicPartition) -> int | None:
