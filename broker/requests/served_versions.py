@@ -51,9 +51,16 @@ class ServedVersions:
         )
 
 
+_EARLY_ACCESS = frozenset(
+    (ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
+)
+"""APIs whose version 0 only Kafka 3.9 and 4.0 have, before share groups were stable."""
+
+
 def _own_versions(*, has_consumer_groups: bool) -> ServedVersions:
-    listed = {key: spec.advertised or spec.versions for key, spec in API_SPECS.items()}
     accepted = {key: spec.versions for key, spec in API_SPECS.items()}
+    accepted |= {key: VersionRange(1, accepted[key].last) for key in _EARLY_ACCESS}
+    listed = {key: API_SPECS[key].advertised or versions for key, versions in accepted.items()}
     if not has_consumer_groups:
         accepted |= {key: listed[key] for key in CONSUMER_GROUP_APIS}
     return ServedVersions(accepted, listed)

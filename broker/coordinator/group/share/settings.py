@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from .....config.config import Config
+from .....config.group_config import GroupConfig
 
 __all__ = ["ShareGroupSettings"]
 
@@ -21,4 +22,13 @@ class ShareGroupSettings(NamedTuple):
             session_timeout_ms=config.int("group.share.session.timeout.ms"),
             heartbeat_interval_ms=config.int("group.share.heartbeat.interval.ms"),
             max_size=config.int("group.share.max.size"),
+        )
+
+    def of_group(self, group: GroupConfig) -> "ShareGroupSettings":
+        """These settings with those that are set on a group."""
+        if not group.overrides:
+            return self
+        return self._replace(
+            session_timeout_ms=group.int("share.session.timeout.ms"),
+            heartbeat_interval_ms=group.int("share.heartbeat.interval.ms"),
         )

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from .....base.timers import Scheduler
+from .....config.group_config import GroupConfig
 from .....protocol.errors import (
     ErrorCode,
     KafkaError,
@@ -43,11 +44,15 @@ logger = logging.getLogger(__name__)
 
 
 class SharePorts(NamedTuple):
-    """The parts of the broker that share groups use."""
+    """The parts of the broker that share groups use.
+
+    ``group_config``: the settings of a group by its id; None where groups have no settings of their own.
+    """
 
     settings: ShareGroupSettings
     topics: TopicLookup
     state: ShareState
+    group_config: Callable[[str], GroupConfig] | None = None
 
 
 class ShareGroups:
@@ -94,7 +99,7 @@ class ShareGroups:
     def _decide(self, request: ShareHeartbeat, reply: Callable[[ShareHeartbeatAnswer], None]) -> ShareHeartbeatAnswer:
         """Raises KafkaError when the request is refused."""
         group = self.lookup.of(request)
-        records, answer = decide(group, request, ShareWorld(self._ports.topics, self._ports.settings))
+        records, answer = decide(group, request, ShareWorld(self._ports.topics, self._settings_of(group)))
 
         def written(error: ErrorCode) -> None:
             reply(answer if error is ErrorCode.NONE else _refused(error_for(error)))
@@ -156,7 +161,11 @@ class ShareGroups:
         self._index.set(group.group_id, frozenset((*group.subscribers.topics, *topic_names(group.states))))
 
     def _session_timeout_ms(self, group: ShareGroup, member_id: str) -> int:
-        return self._ports.settings.session_timeout_ms
+        return self._settings_of(group).session_timeout_ms
+
+    def _settings_of(self, group: ShareGroup) -> ShareGroupSettings:
+        settings, group_config = self._ports.settings, self._ports.group_config
+        return settings if group_config is None else settings.of_group(group_config(group.group_id))
 
     def _session_ended(self, group: ShareGroup, member_id: str) -> None:
         logger.info("group %s: share member %s removed: its session has ended", group.group_id, member_id)
