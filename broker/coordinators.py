@@ -24,6 +24,8 @@ from .coordinator.group.consumer.settings import ConsumerGroupSettings
 from .coordinator.group.coordinator import GroupCoordinator
 from .coordinator.group.modern.cached_topics import CachedTopics
 from .coordinator.group.settings import GroupSettings
+from .coordinator.group.share.settings import ShareGroupSettings
+from .coordinator.group.share.share_groups import SharePorts
 from .coordinator.internal_topic import InternalTopic, consumer_offsets_settings, transaction_state_settings
 from .coordinator.leadership_moves import CoordinatorMoves
 from .coordinator.marker_writer import MarkerWriter, ProducerMarker
@@ -79,8 +81,13 @@ class Coordinators:
         state = InternalTopic(transaction_state_settings(config), parts.partitions, parts.cache, now_ms)
         topics = CachedTopics(parts.cache)
         consumers = ConsumerPorts(ConsumerGroupSettings.from_config(config), topics, parts.group_config)
+        self.share = self._share_coordination(loop, config, environment) if asks_for_share_groups(config) else None
+        shares = None
+        if self.share is not None:
+            share_settings = ShareGroupSettings.from_config(config)
+            shares = SharePorts(share_settings, topics, self.share.states, parts.group_config)
         self.groups = GroupCoordinator(
-            GroupSettings.from_config(config), offsets, timers, now_ms, environment.new_uuid, consumers
+            GroupSettings.from_config(config), offsets, timers, now_ms, environment.new_uuid, consumers, shares
         )
         self.marker_writer = MarkerWriter(parts.partitions, self.groups.commits, config.int("request.timeout.ms"))
         self.transactions = TransactionCoordinator(
@@ -103,7 +110,6 @@ class Coordinators:
             now_ms,
             is_enabled=config.boolean("transaction.partition.verification.enable"),
         )
-        self.share = self._share_coordination(loop, config, environment) if asks_for_share_groups(config) else None
         coordinated: list[CoordinatorPartitions[Any]] = [self.groups.partitions, self.transactions.partitions]
         if self.share is not None:
             coordinated.append(self.share.coordinator.partitions)
@@ -175,6 +181,8 @@ class Coordinators:
         came = {topic for topic in topics if topic not in known and cache.has_topic(topic)}
         went = {topic for topic in topics if topic in known and not cache.has_topic(topic)}
         self.groups.consumers.topics_changed(topics)
+        if self.groups.shares is not None:
+            self.groups.shares.topics_changed(topics)
         if came or went:
             known |= came
             known -= went
