@@ -265,6 +265,7 @@ class ConsumerGroups:
         for group in self._registry.groups():
             if isinstance(group, ConsumerGroup):
                 self._timers.begin_anew(group, is_alive)
+                self.classic.begin_anew(group, is_alive)
 
     # -- topics that change
 

@@ -11,6 +11,7 @@ from .....protocol.errors import ErrorCode, KafkaError, RebalanceInProgressError
 from ..consumer.consumer_group import ConsumerGroup
 from ..consumer.decision import World, decide
 from ..consumer.heartbeat import HeartbeatAnswer
+from ..consumer.member import ConsumerMember
 from ..consumer.records import GroupRecord
 from ..consumer.states import MemberState
 from ..consumer.target_runs import TargetRuns
@@ -47,7 +48,11 @@ class ClassicMembers:
         self._targets = targets
         self._conversions = conversions
         self._world = world
-        self._timers = ClassicTimers(scheduler, remove)
+        self._timers = ClassicTimers(scheduler, remove, lambda member: sessions.grace(member))
+
+    def begin_anew(self, group: ConsumerGroup, is_alive: Callable[[ConsumerMember], bool]) -> None:
+        """Begin the waits for members that are alive anew: their clients could not see that the clock moved."""
+        self._timers.begin_anew(group, is_alive)
 
     # -- requests
 

@@ -9,7 +9,9 @@ from enum import Enum
 
 from .....base.timers import Scheduler, TimerHandle
 from ..consumer.consumer_group import ConsumerGroup
+from ..consumer.member import ConsumerMember
 from ..consumer.records import GroupRecord, MemberMetadata, RecordKind, Removed
+from ..consumer.timers import ConsumerGrace
 
 __all__ = ["AwaitedRequest", "ClassicTimers"]
 
@@ -22,20 +24,38 @@ class AwaitedRequest(Enum):
 
 
 class ClassicTimers:
-    """``remove`` is called with a group, a member id and the reason in words, when a time is over."""
+    """``remove`` is called with a group, a member id and the reason in words, when a time is over.
 
-    def __init__(self, scheduler: Scheduler, remove: Callable[[ConsumerGroup, str, str], None]) -> None:
+    ``grace``: how many more ms a member gets then.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        remove: Callable[[ConsumerGroup, str, str], None],
+        grace: ConsumerGrace,
+    ) -> None:
         self._scheduler = scheduler
         self._remove = remove
+        self._grace = grace
         self._timers: dict[str, dict[tuple[str, AwaitedRequest], TimerHandle]] = {}
         """By group id, then by member id and request."""
 
     def wait(self, group: ConsumerGroup, member_id: str, request: AwaitedRequest) -> None:
         """Wait for the member's request. A wait that has begun goes on."""
-        timers = self._timers.setdefault(group.group_id, {})
-        if (member_id, request) not in timers:
-            delay_s = max(group.members[member_id].metadata.rebalance_timeout_ms, 0) / 1000
-            timers[member_id, request] = self._scheduler.call_later(delay_s, self._due, group, member_id, request)
+        if (member_id, request) not in self._timers.get(group.group_id, {}):
+            self._expect(group, member_id, request, max(group.members[member_id].metadata.rebalance_timeout_ms, 0))
+
+    def begin_anew(self, group: ConsumerGroup, is_alive: Callable[[ConsumerMember], bool]) -> None:
+        """Begin the waits for members that are alive anew: their clients could not see that the clock moved."""
+        for member_id, request in list(self._timers.get(group.group_id, {})):
+            if is_alive(group.members[member_id]):
+                self.came(group, member_id, request)
+                self.wait(group, member_id, request)
+
+    def _expect(self, group: ConsumerGroup, member_id: str, request: AwaitedRequest, timeout_ms: int) -> None:
+        timer = self._scheduler.call_later(timeout_ms / 1000, self._due, group, member_id, request)
+        self._timers.setdefault(group.group_id, {})[member_id, request] = timer
 
     def came(self, group: ConsumerGroup, member_id: str, request: AwaitedRequest) -> None:
         """The member's request has come."""
@@ -67,4 +87,7 @@ class ClassicTimers:
 
     def _due(self, group: ConsumerGroup, member_id: str, request: AwaitedRequest) -> None:
         self.came(group, member_id, request)
-        self._remove(group, member_id, request.value)
+        if grace_ms := self._grace(group.members[member_id]):
+            self._expect(group, member_id, request, grace_ms)
+        else:
+            self._remove(group, member_id, request.value)

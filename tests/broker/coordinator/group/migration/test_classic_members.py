@@ -182,6 +182,26 @@ async def test_member_that_does_not_join_again_in_time_is_removed() -> None:
     assert client.member_id not in world.group.members
 
 
+async def test_living_member_may_join_again_later_while_a_test_moves_the_clock() -> None:
+    world = await world_with_consumer()
+    client = ClassicClient(world, "a", "t")
+    await client.join()
+    await world.beat("d", 0, names=("t",))
+    assert client.beat() is ErrorCode.REBALANCE_IN_PROGRESS
+    consumers = world.coordinator.consumers
+    consumers.give_grace(lambda _member: SESSION_MS)
+    world.time.advance(REBALANCE_MS + 1)
+    consumers.end_grace(lambda _member: True)
+    for _ in range(REBALANCE_MS // SESSION_MS):
+        client.beat()
+        await keep_alive(world, "c", "d")
+        world.time.advance(SESSION_MS - 1)
+    assert client.member_id in world.group.members
+    client.beat()
+    world.time.advance(SESSION_MS - 1)
+    assert client.member_id not in world.group.members
+
+
 async def test_member_that_does_not_sync_in_time_is_removed() -> None:
     world = await world_with_consumer()
     client = ClassicClient(world, "a", "t")
