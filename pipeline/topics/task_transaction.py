@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark import TaskContext
 
@@ -13,6 +14,17 @@ from ..options.write_options import WriteOptions
 from .task_producer import TaskProducer, WriteError
 
 _TIMEOUT_S = 120.0
+_ASK_AGAIN_S = 3.0
+"""librdkafka waits for the whole timeout when a new cluster has not made its coordinators yet."""
+_PAUSE_S = 0.2
+_PASSING = (
+    KafkaError._TIMED_OUT,
+    KafkaError._TRANSPORT,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.UNSTABLE_OFFSET_COMMIT,
+)
 _OF_CONNECTIONS = ("bootstrap.servers", "client.id", "security.protocol", "ssl.", "sasl.", "socket.", "https.")
 _QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
 """Spark's properties of a task in a streaming query."""
@@ -108,13 +120,19 @@ class TaskTransaction:
     def _find_rows(self) -> int | None:
         """Returns the rows of this micro-batch that are written; None if it is not. Raises WriteError."""
         admin = AdminClient(self._connection())
-        asked = admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(self._id)], require_stable=True, request_timeout=_TIMEOUT_S
-        )
-        try:
-            marks = asked[self._id].result().topic_partitions
-        except KafkaException as error:
-            raise WriteError(f"The offsets of group {self._id} can't be read: {error.args[0].str()}") from None
+        began = time.monotonic()
+        while True:
+            asked = admin.list_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(self._id)], require_stable=True, request_timeout=_ASK_AGAIN_S
+            )
+            try:
+                marks = asked[self._id].result().topic_partitions
+                break
+            except KafkaException as error:
+                said: KafkaError = error.args[0]
+                if said.code() not in _PASSING or time.monotonic() - began > _TIMEOUT_S:
+                    raise WriteError(f"The offsets of group {self._id} can't be read: {said.str()}") from None
+            time.sleep(_PAUSE_S)
         newest = max((each for each in marks if each.offset >= 0), key=lambda each: each.offset, default=None)
         if newest is None or newest.offset <= self._batch_id:
             return None

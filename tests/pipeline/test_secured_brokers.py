@@ -177,6 +177,24 @@ def test_reader_and_writer_log_in_by_sasl(kafka: SecuredKafka, protocol: str, me
     assert is_written_and_read(kafka.login(protocol, mechanism), f"{protocol} {mechanism}")
 
 
+def test_transaction_of_a_repeated_task_writes_its_row_once(kafka: SecuredKafka) -> None:
+    """At Apache Kafka; test_task_transaction has the other cases, at pybroker."""
+    from pybroker.pipeline.topics.range_reader import RangeReader
+    from pybroker.pipeline.topics.task_transaction import TaskIdentity, TaskTransaction
+
+    given = kafka.login("SASL_SSL", "SCRAM-SHA-512")
+    options = writing({**given, "transactional.id": "sink"})
+    for batch_id in (0, 0, 1):
+        with TaskTransaction(options, "sink", TaskIdentity("query", batch_id, 0)) as transaction:
+            transaction.send_all([{"value": f"in transaction {batch_id}"}])
+    settings = reader_settings({**given, "isolation.level": "read_committed"})
+    with Cluster(settings) as cluster:
+        everything = OffsetRange(AT, 0, cluster.offsets({AT: LATEST})[AT])
+    reader = RangeReader(everything, settings, with_headers=False, fail_on_data_loss=True, no_progress_ms=60_000)
+    found = [record.value or b"" for gathered in reader.read() for record in records_of(gathered)]
+    assert [value for value in found if b"transaction" in value] == [b"in transaction 0", b"in transaction 1"]
+
+
 @pytest.mark.parametrize("mechanism", MODULES)
 def test_wrong_password_is_reported_at_once(kafka: SecuredKafka, mechanism: str) -> None:
     settings = reader_settings(kafka.login("SASL_PLAINTEXT", mechanism, "guessed"))
