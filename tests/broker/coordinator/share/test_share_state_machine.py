@@ -11,7 +11,7 @@ from pybroker.broker.coordinator.share.settings import ShareCoordinatorSettings
 from pybroker.broker.coordinator.share.state import StoredState
 from pybroker.broker.coordinator.share.state_batch import StateBatch
 from pybroker.protocol.errors import ErrorCode, NotEnoughReplicasError
-from support.in_process.share_states import ShareStates
+from support.shares.share_states import ShareStates
 
 KEYS = [SharePartitionKey("g", UUID(int=1), partition) for partition in range(2)]
 COLD_MS = 1_000

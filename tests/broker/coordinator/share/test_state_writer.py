@@ -8,7 +8,7 @@ from pybroker.broker.coordinator.share.settings import ShareCoordinatorSettings
 from pybroker.broker.coordinator.share.state_batch import StateBatch
 from pybroker.protocol.errors import ErrorCode, NotEnoughReplicasError, NotLeaderOrFollowerError
 from pybroker.protocol.records.batch import iter_batches
-from support.in_process.share_states import ShareStates
+from support.shares.share_states import ShareStates
 
 KEY = SharePartitionKey("g", UUID(int=1), 0)
 WRITE_TIMEOUT_MS = ShareCoordinatorSettings().write_timeout_ms

@@ -6,7 +6,7 @@ from pybroker.broker.coordinator.share.ports import SharePartitionKey, StateWrit
 from pybroker.broker.coordinator.share.settings import ShareCoordinatorSettings
 from pybroker.broker.coordinator.share.state_batch import StateBatch
 from pybroker.protocol.errors import ErrorCode
-from support.in_process.share_states import ShareStates
+from support.shares.share_states import ShareStates
 
 INTERVAL_MS = 1_000
 TOPIC = UUID(int=1)
