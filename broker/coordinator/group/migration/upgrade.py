@@ -1,30 +1,37 @@
 """Makes a classic group a consumer group, when a client joins it by the consumer protocol. No clock, no I/O.
 
-The members keep their ids, their assignments and the classic protocol. The generation becomes the epoch.
+The members keep their ids, their assignments and the classic protocol. The generation becomes the epoch. A member that
+keeps partitions while the group rebalances may not have given back yet what its generation took from it: nobody gets
+such partitions before it joins again.
 """
+
+from collections.abc import Set
+from uuid import UUID
 
 from .....protocol.codec import DecodeError
 from .....protocol.errors import GroupIdNotFoundError
-from ..consumer.member import nothing_assigned
 from ..consumer.records import (
     ClassicMember,
+    CurrentMember,
     GroupEpoch,
     GroupRecord,
     MemberMetadata,
     TargetEpoch,
     TargetMember,
 )
+from ..consumer.states import MemberState
 from ..group import Group
 from ..member import Member
-from ..modern.assignment import Assignment
+from ..modern.assignment import Assignment, assignment_of, pairs
 from ..modern.topics import TopicLookup, metadata_hash
-from .client_protocol import read_assignment, read_subscription
+from .client_protocol import Subscription, read_assignment, read_subscription
 from .policy import MigrationPolicy
 
 __all__ = ["upgrade_records"]
 
 _MOST_MEMBERS = 1_000
-"""The event loop converts all members of a group at once."""
+_MOST_BYTES = 512 * 1024
+"""Limits of a group's members, and of their subscriptions and assignments: the event loop converts a group at once."""
 
 
 def upgrade_records(
@@ -35,10 +42,13 @@ def upgrade_records(
         raise _refused(group, reason)
     epoch = group.generation_id
     described: list[MemberMetadata] = []
+    owned: dict[str, Assignment] = {}
     assigned: dict[str, Assignment] = {}
     try:
         for member in group.members.values():
-            described.append(_metadata(member, topics))
+            subscription = read_subscription(member.protocols[0].metadata, topics)  # equal in all of its protocols
+            described.append(_metadata(member, subscription))
+            owned[member.member_id] = subscription.owned
             assigned[member.member_id] = read_assignment(member.assignment, topics)
     except DecodeError:
         raise _refused(group, "the embedded consumer protocol is malformed") from None
@@ -46,17 +56,23 @@ def upgrade_records(
         reason = "an unsupported custom assignor is in use. Use a default assignor before the upgrade"
         raise _refused(group, reason) from None
     names = {name for metadata in described for name in metadata.names}
-    current = (
-        nothing_assigned(member_id)._replace(epoch=epoch, previous_epoch=epoch, assigned=own)
-        for member_id, own in assigned.items()
-    )
+    given = {partition for own in assigned.values() for partition in pairs(own)}
     return (
         *described,
         GroupEpoch(epoch, metadata_hash(names, topics)),
         *(TargetMember(member_id, own) for member_id, own in assigned.items()),
         TargetEpoch(epoch),
-        *current,
+        *(_current(member_id, epoch, own, owned[member_id], given) for member_id, own in assigned.items()),
     )
+
+
+def _current(
+    member_id: str, epoch: int, assigned: Assignment, owned: Assignment, given: Set[tuple[UUID, int]]
+) -> CurrentMember:
+    """``owned``: the partitions that the member had when it joined. ``given``: those that some member has now."""
+    revoking = assignment_of(partition for partition in pairs(owned) if partition not in given)
+    state = MemberState.UNREVOKED_PARTITIONS if revoking else MemberState.STABLE
+    return CurrentMember(member_id, epoch, epoch, state, assigned, revoking)
 
 
 def _refusal(group: Group, policy: MigrationPolicy, max_size: int) -> str | None:
@@ -66,16 +82,15 @@ def _refusal(group: Group, policy: MigrationPolicy, max_size: int) -> str | None
         return "the group does not use the consumer embedded protocol"
     if len(group.members) > min(max_size, _MOST_MEMBERS):
         return "the group size exceeds the consumer group maximum size"
-    return None
+    sizes = (len(each.protocols[0].metadata) + len(each.assignment) for each in group.members.values())
+    return "its subscriptions and assignments are too large" if sum(sizes) > _MOST_BYTES else None
 
 
 def _refused(group: Group, reason: str) -> GroupIdNotFoundError:
     return GroupIdNotFoundError(f"Cannot upgrade classic group {group.group_id} to consumer group because {reason}.")
 
 
-def _metadata(member: Member, topics: TopicLookup) -> MemberMetadata:
-    """All protocols of a member have the same subscription."""
-    subscription = read_subscription(member.protocols[0].metadata, topics)
+def _metadata(member: Member, subscription: Subscription) -> MemberMetadata:
     return MemberMetadata(
         member.member_id,
         member.group_instance_id,

@@ -69,6 +69,24 @@ async def test_new_coordinator_reads_the_converted_group_as_it_was() -> None:
     assert after.group.classic.count == 2
 
 
+async def test_partitions_that_a_member_may_not_have_given_back_yet_go_to_nobody() -> None:
+    world = await world_of()
+    client = ClassicClient(world, "a", "t")
+    await share(world, [client], PARTITIONS)
+    client.topics = ("t", "u")
+    client.send_join()
+    await client.joined()  # it has all partitions
+    assert await client.sync({client.member_id: assignment(PARTITIONS[:2])}) is ErrorCode.NONE
+    client.owned = set(PARTITIONS)  # and is about to give the others back
+    answer = await world.beat("c", 0, names=("t",))
+    assert answer.assignment == {}
+    client.owned = set(PARTITIONS[:2])
+    await client.follow()
+    assigned = (await world.beat("c", answer.member_epoch)).assignment
+    assert assigned is not None
+    assert {number for _, number in pairs(assigned)} == {2, 3}
+
+
 async def test_requests_that_wait_in_the_classic_group_are_told_to_join_again() -> None:
     world = await world_of()
     first, second = await classic_pair(world)
@@ -120,6 +138,19 @@ async def test_group_with_more_members_than_consumer_groups_may_have_is_not_conv
     world = await world_of(max_size=1)
     await classic_pair(world)
     assert (await world.beat("c", 0, names=("t",))).error is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+async def test_group_whose_assignments_take_too_long_to_read_is_not_converted() -> None:
+    world = await world_of()
+    client = ClassicClient(world, "a", "t")
+    client.send_join()
+    await client.joined()
+    group = world.coordinator.registry.get(GROUP)
+    assert isinstance(group, Group)
+    group.assign(group.members[client.member_id], bytes(1 << 20))
+    answer = await world.beat("c", 0, names=("t",))
+    assert answer.error is ErrorCode.GROUP_ID_NOT_FOUND
+    assert "too large" in (answer.message or "")
 
 
 async def test_newcomer_for_whom_the_group_has_no_place_leaves_it_classic() -> None:
