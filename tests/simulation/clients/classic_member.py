@@ -249,6 +249,8 @@ class ClassicMember:
         self._next_heartbeat_s = self._client.loop.time() + _HEARTBEAT_S
         if code is ErrorCode.NONE:
             await self._watch_topics()
+        elif code in _FIND_AGAIN:
+            self._link.forget()
         elif code is not ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             self._is_asked = code is ErrorCode.REBALANCE_IN_PROGRESS
             self._failed(code)

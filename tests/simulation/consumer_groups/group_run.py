@@ -101,6 +101,8 @@ def run_groups(seed: int, plan: GroupPlan | None = None) -> Result:
     """Run one seed."""
     plan = plan or GroupPlan.of_seed(seed)
     settings = {**_SETTINGS, "log.cleaner.enable": str(plan.is_log_cleaned).lower()}
+    if any(plan.lives.protocols):  # a conversion writes all members at once
+        settings["offsets.topic.segment.bytes"] = "8192"
     cluster = SimulatedCluster(plan.broker_count, Random(seed), settings, shape=plan.shape)
     cluster.zookeeper.tree.apply([Create(znodes.FEATURE_PATH, Features({GROUP_VERSION: 1}).encode())], 0, 0)
     return result_of(seed, GroupRun(cluster, plan))

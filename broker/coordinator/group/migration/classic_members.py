@@ -24,7 +24,7 @@ from ..subscriptions import CONSUMER_PROTOCOL_TYPE
 from ..syncing import SyncRequest
 from .client_protocol import assignment_bytes
 from .conversions import Conversions
-from .rules import check_join, check_sync, classic_member, has_to_join_again, joining_heartbeat
+from .rules import check_join, check_return, check_sync, classic_member, has_to_join_again, joining_heartbeat
 from .timers import AwaitedRequest, ClassicTimers
 
 __all__ = ["ClassicMembers"]
@@ -73,6 +73,7 @@ class ClassicMembers:
                 reply(JoinResult(ErrorCode.MEMBER_ID_REQUIRED, member_id))
                 return
         joining = joining_heartbeat(request, member_id, world.topics)
+        check_return(group, joining)
         records, answer = decide(group, joining, world)
         if self._conversions.replace_last(group, joining, request, self._writer, reply):
             return

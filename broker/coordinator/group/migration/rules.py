@@ -26,7 +26,15 @@ from ..syncing import SyncRequest
 from .client_protocol import read_subscription
 from .policy import MigrationPolicy
 
-__all__ = ["check_join", "check_sync", "classic_member", "has_to_join_again", "joining_heartbeat", "leaving_member"]
+__all__ = [
+    "check_join",
+    "check_return",
+    "check_sync",
+    "classic_member",
+    "has_to_join_again",
+    "joining_heartbeat",
+    "leaving_member",
+]
 
 _VERSION = 0
 """The version of the heartbeat that stands for a JoinGroup."""
@@ -67,6 +75,15 @@ def joining_heartbeat(request: JoinRequest, member_id: str, topics: TopicLookup)
         _VERSION,
         ClassicMember(request.session_timeout_ms, request.protocols),
     )
+
+
+def check_return(group: ConsumerGroup, joining: Heartbeat) -> None:
+    """Raises UnknownMemberIdError for a member that was removed and does not know it, because it has partitions.
+
+    Others may have read these since. Kafka takes such a member as a new one; it would go on where it was.
+    """
+    if joining.owned and joining.instance_id is None and joining.member_id not in group.members:
+        raise UnknownMemberIdError()
 
 
 def classic_member(

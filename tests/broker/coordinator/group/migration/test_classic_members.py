@@ -245,6 +245,20 @@ async def test_member_of_the_classic_protocol_commits_in_its_generation_only() -
     assert codes == [ErrorCode.NONE, ErrorCode.ILLEGAL_GENERATION]
 
 
+async def test_member_that_was_removed_with_its_partitions_has_to_give_them_up() -> None:
+    world = await world_with_consumer()
+    client = ClassicClient(world, "a", "t")
+    await client.join()
+    await keep_alive(world, "c")
+    await client.follow()
+    assert client.owned
+    world.time.advance(SESSION_MS)
+    assert client.member_id not in world.group.members
+    assert (await client.join()).error is ErrorCode.UNKNOWN_MEMBER_ID
+    client.owned.clear()
+    assert (await client.join()).error is ErrorCode.NONE
+
+
 async def test_member_leaves_and_its_partitions_go_to_the_others() -> None:
     world = await world_with_consumer()
     client = ClassicClient(world, "a", "t")
