@@ -31,7 +31,7 @@ from simulation.transactions.coordinator_link import GROUP, CoordinatorLink
 
 __all__ = ["ClassicMember"]
 
-_JOIN_VERSION, _SYNC_VERSION, _BEAT_VERSION, _LEAVE_VERSION, _METADATA_VERSION = 7, 5, 4, 5, 12
+_JOIN_VERSION, _SYNC_VERSION, _BEAT_VERSION, _LEAVE_VERSION, _METADATA_VERSION = 9, 5, 4, 5, 12
 _SESSION_TIMEOUT_MS = 4_000
 _HEARTBEAT_S = 0.5
 _JOIN_S = 5.0
@@ -60,6 +60,7 @@ class ClassicMember:
         self._names: dict[UUID, str] = {}
         self._is_in = False
         """Whether it has an assignment of its generation."""
+        self._is_stuck = membership.revocation_s == (math.inf,)
         self._is_asked = False
         """Whether the coordinator has asked it to join again."""
         self._next_heartbeat_s = 0.0
@@ -112,9 +113,7 @@ class ClassicMember:
     # -- joining
 
     async def _join(self) -> None:
-        if self._is_asked and self.membership.revocation_s == (
-            math.inf,
-        ):  # it only sends heartbeats until it is fenced
+        if self._is_asked and self._is_stuck:  # it only sends heartbeats until it is fenced
             await self._heartbeat()
             return
         if not self.membership.keeps:
@@ -151,6 +150,8 @@ class ClassicMember:
         self._led = None
         if joined.leader == joined.member_id:
             assignments, self._led = await self._lead(joined)
+            if joined.skip_assignment:
+                assignments = []
         request = SyncGroupRequest(
             group_id=self.membership.group,
             generation_id=self.epoch,
@@ -226,7 +227,7 @@ class ClassicMember:
         elif code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
             self._client.history.counts["consumer group: fenced"] += 1
             self._drop(self.owned)
-            self.epoch, self._is_asked = -1, False
+            self.epoch, self._is_asked, self._is_stuck = -1, False, False
             if code is ErrorCode.UNKNOWN_MEMBER_ID:
                 self.member_id = ""
         elif code is ErrorCode.FENCED_INSTANCE_ID:
