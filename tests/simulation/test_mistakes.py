@@ -40,7 +40,7 @@ CAUGHT_BY = {
     "a follower that has caught up stays outside of the ISR": (1, "not healed"),
     "a record is acknowledged before it is written": (18, "its leader was never another"),
     "a controller writes without checking the controller epoch": (1, "without a check of the controller epoch"),
-    "an offset commit does not wait for replicas": (4, "was committed,"),
+    "an offset commit does not wait for replicas": (9, "was committed,"),
     "logs of deleted topics are kept": (5, "was deleted, and brokers"),
     "more records are deleted than a client asked for": (5, "asked for was"),
     "a recovery truncates more than a crash took": (3, "more is lost than its crash took"),

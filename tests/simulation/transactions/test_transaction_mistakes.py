@@ -28,7 +28,7 @@ CAUGHT_BY: dict[str, tuple[int, str]] = {
     "a timeout does not raise the epoch": (17, "the commit was acknowledged"),
     "ids with an open transaction expire": (1, "last stable offset"),
     "a load forgets the partitions of ending transactions": (2, "last stable offset"),
-    "a partition without a leader counts as deleted": (2, "last stable offset"),
+    "a partition without a leader counts as deleted": (33, "last stable offset"),
     "every partition counts as verified": (4, "is aborted"),
     "markers are kept when a partition is unloaded": (10, "markers of transactions are left"),
     "a marker is acknowledged before its offsets take effect": (1, "are missing"),
