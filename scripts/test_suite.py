@@ -242,7 +242,7 @@ def prepare() -> None:
 
 def run_whole(options: argparse.Namespace, further: list[str]) -> list[Outcome]:
     """Runs all steps. mypy, which uses one processor, runs beside the preparations and the first tests, because most of
-    the time these wait. What it prints comes at the end.
+    the time these wait. Its output is printed at the end.
     """
     with ThreadPoolExecutor(max_workers=1) as beside:
         typed = beside.submit(types)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from support.log_records import hold_no_objects
-from support.source_tree import tree_of
+from support.source_tree import forget_trees
 from test_suite import is_quick
 
 pytest_plugins = ["support.hung_tests"]
@@ -76,7 +76,7 @@ def forget_syntax_trees() -> Iterator[None]:
     collection of later tests in this process would visit.
     """
     yield
-    tree_of.cache_clear()
+    forget_trees()
 
 
 def folder_of(node_id: str) -> str:

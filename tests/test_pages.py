@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from support.source_tree import PACKAGES, PAGES, ROOT, name_of, python_files, tree_of
+from support.source_tree import PACKAGES, PAGES, ROOT, name_of, nodes_of, python_files
 
 README_LINES = 130
 ARCHITECTURE_LINES = 200
@@ -110,14 +110,15 @@ def names_in_code() -> NamesInCode:
     members: dict[str, set[str]] = defaultdict(set)
     parents: dict[str, set[str]] = defaultdict(set)
     for path in files:
-        prose = {id(node.value) for node in ast.walk(tree_of(path)) if isinstance(node, ast.Expr)}
-        for node in ast.walk(tree_of(path)):
+        prose = {id(node.value) for node in nodes_of(path) if isinstance(node, ast.Expr)}
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef):
                 members[node.name] |= {name for each in node.body for name in names_of_node(each)}
                 parents[node.name] |= {name for base in node.bases for name in names_of_node(base)}
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
                 words.update(re.findall(r"\w+", node.value))
-            words.update(names_of_node(node, deep=False))
+            if isinstance(node, NAMED):
+                words.update(names_of_node(node, deep=False))
     for name in members:
         waiting = [name]
         while waiting:
@@ -125,6 +126,13 @@ def names_in_code() -> NamesInCode:
             waiting += [parent for parent in new if not members[parent] <= members[name]]
             members[name] = members[name].union(*(members[parent] for parent in new))
     return NamesInCode(words, dict(members))
+
+
+NAMED = (
+    *(ast.Name, ast.Attribute, ast.arg, ast.keyword, ast.alias),
+    *(ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef),
+)
+"""The nodes in which `names_of_node` finds names."""
 
 
 def names_of_node(node: ast.AST, *, deep: bool = True) -> set[str]:

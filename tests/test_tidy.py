@@ -23,9 +23,9 @@ from support.source_tree import (
     functions_of,
     matches_exactly,
     name_of,
+    nodes_of,
     python_files,
     rejects_all_but,
-    tree_of,
 )
 
 FILE_LINES = 500
@@ -99,7 +99,7 @@ SOCKET_MODULES = {"selectors", "socket", "socketserver", "ssl"}
 
 
 def modules_imported_by(path: Path) -> Iterator[str]:
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -133,7 +133,7 @@ def test_imports_are_statements() -> None:
     called = {
         name_of(path)
         for path in python_files(*PACKAGES)
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call) and re.search(r"\bimport_module$|^__import__$", ast.unparse(node.func))
     }
     rejects_all_but(IMPORTS_BY_NAME, called)
@@ -188,7 +188,7 @@ def test_no_files_import_each_other() -> None:
 def classes() -> list[ast.ClassDef]:
     """The classes of the package without the protocol's messages, whose names are Kafka's."""
     paths = [path for path in python_files(*PACKAGES) if path.parent != ROOT / "protocol" / "messages"]
-    return [node for path in paths for node in ast.walk(tree_of(path)) if isinstance(node, ast.ClassDef)]
+    return [node for path in paths for node in nodes_of(path) if isinstance(node, ast.ClassDef)]
 
 
 def test_each_protocol_is_defined_once() -> None:
@@ -212,7 +212,7 @@ def test_each_protocol_is_defined_once() -> None:
 
 def strings_without_a_name(path: Path) -> Iterator[str]:
     """Strings that stand alone, but are neither a docstring nor behind the value that they explain."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         body = getattr(node, "body", None)
         for before, each in pairwise(body if isinstance(body, list) else ()):
             is_string = isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
@@ -352,7 +352,7 @@ def test_dataclasses_have_few_fields() -> None:
         f"{name_of(path)}:{node.name}": constructor_fields(node)
         for path in python_files(*PACKAGES, "scripts", "tests")
         if path.parent != ROOT / "views" and path.name != "shapes.py"  # a field for each value that a document shows
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.ClassDef) and is_record(node)
     }
     matches_exactly(WIDE_RECORDS, {name: fields for name, fields in counts.items() if fields > CONSTRUCTOR_ARGUMENTS})

@@ -16,6 +16,7 @@ from support.source_tree import (
     functions_of,
     matches_exactly,
     name_of,
+    nodes_of,
     python_files,
     tree_of,
 )
@@ -191,13 +192,18 @@ def test_sentences_that_were_hard_to_read_are_rejected(sentence: str) -> None:
     assert [*complaints_about(path, prose), *headless_lines] != []
 
 
+WITH_TEXT = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Raise, ast.Call, ast.keyword)
+"""The nodes in which `docstring` and `messages` find texts: one of ten."""
+
+
 @cache
 def texts_of(path: Path) -> list[Prose]:
     if path.suffix == ".md":
         return [text_of_page(path)]
     if path in SHELL_SCRIPTS:
         return lines_of_script(path)
-    in_code = [prose for node in ast.walk(tree_of(path)) for prose in (*docstring(node), *messages(node))]
+    with_text = (node for node in nodes_of(path) if isinstance(node, WITH_TEXT))
+    in_code = [prose for node in with_text for prose in (*docstring(node), *messages(node))]
     return [*in_code, *comments(path)]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from support.source_tree import name_of, python_files, tree_of
+from support.source_tree import name_of, nodes_of, python_files
 
 ROOMS = ("base", "config", "protocol", "storage", "replication", "controller", "broker")
 VARIES = "VARIES"
@@ -50,7 +50,7 @@ def log_calls() -> Iterator[LogCall]:
 
 
 def _calls_in(path: Path) -> Iterator[LogCall]:
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         match node:
             case ast.Call(func=ast.Name(id="log_gathered"), args=[_, level, event, _]):
                 called = LogCall(name_of(path), "", ast.unparse(level).removeprefix("logging."), "%s", _text(event), 1)

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from support.source_tree import PACKAGES, ROOT, dotted, name_of, python_files, tree_of
+from support.source_tree import PACKAGES, ROOT, dotted, name_of, nodes_of, python_files, tree_of
 
 
 class Definition(NamedTuple):
@@ -36,7 +36,7 @@ def modules() -> dict[str, Path]:
 def imports_of(path: Path) -> Iterator[tuple[str, Path, str | None]]:
     """Each import from the package: the local name, the imported file, and the name in it (None: the file itself)."""
     known = modules()
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name in known:
@@ -89,11 +89,11 @@ def imported_names() -> set[tuple[Path, str]]:
                 files[local] = target
             elif target != path:
                 found.add((target, name))
-        for node in ast.walk(tree_of(path)) if files else ():
+        for node in nodes_of(path) if files else ():
             if isinstance(node, ast.Attribute) and (owner := files.get(dotted(node.value))) is not None:
                 found.add((owner, node.attr))
         # A file that is loaded by name: "pybroker.__main__:main".
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             match node:
                 case ast.Constant(value=str(text)) if re.fullmatch(r"pybroker[\w.]*[.:]\w+", text):
                     module, name = re.split(r"[.:](?=\w+\Z)", text)

@@ -44,6 +44,17 @@ def tree_of(path: Path) -> ast.Module:
             gc.enable()
 
 
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    """All nodes of the file's tree, kept because several rules look at each."""
+    return list(ast.walk(tree_of(path)))
+
+
+def forget_trees() -> None:
+    nodes_of.cache_clear()
+    tree_of.cache_clear()
+
+
 def dotted(node: ast.expr) -> str:
     """The text of a name with its attributes, such as ``self.logger.error``; ``()`` stands for any other expression.
 
@@ -72,7 +83,7 @@ def functions_of(path: Path) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncF
                 if not isinstance(child, ast.ClassDef):
                     yield name, child
                 yield from below(child, f"{name}.")
-            else:
+            elif not isinstance(child, ast.expr):  # expressions, most of a tree, have no functions with names
                 yield from below(child, prefix)
 
     return below(tree_of(path), f"{name_of(path)}:")

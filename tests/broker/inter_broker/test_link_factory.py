@@ -16,7 +16,7 @@ from pybroker.config.load import unchecked_config
 from pybroker.protocol.messages.metadata import MetadataRequest
 from support.in_process.masking_layer import MaskingLayer
 from support.in_process.network_peer import Server, serving, until
-from support.source_tree import name_of, python_files, tree_of
+from support.source_tree import name_of, nodes_of, python_files
 
 LONG_MS = 3_600_000
 MAP = {"listener.security.protocol.map": "OPEN:PLAINTEXT,SAFE:SSL,CLIENTS:SASL_PLAINTEXT"}
@@ -27,7 +27,7 @@ def test_only_the_factory_makes_links() -> None:
     makers = {
         name_of(path)
         for path in python_files("broker")
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "BrokerLink"
     }
     assert makers == {"broker/inter_broker/link_factory.py"}
