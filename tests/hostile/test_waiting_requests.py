@@ -130,14 +130,15 @@ def test_large_requests_in_progress_are_not_all_in_memory_at_once(field: Arena) 
     partitions = [DeleteRecordsPartition(partition_index=number, offset=0) for number in range(90_000)]
     request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="nowhere", partitions=partitions)], timeout_ms=1000)
     peers = [field.throw(frame_of(request, 2)) for _ in range(10)]
-    for peer in peers:
+    for peer in peers[:3]:
         read_answer(peer)
-    field.recovers(lines=0, mib=AT_REST_MIB + 128)
+    field.recovers(lines=0, mib=AT_REST_MIB + 128)  # 110 MiB; 431 without a bound
 
 
 def test_large_requests_of_all_apis_are_in_progress_one_at_a_time(field: Arena) -> None:
-    peers = [field.throw(request) for request in 2 * large_requests(50_000)]
-    for peer in peers:
+    requests = large_requests(50_000)
+    peers = [field.throw(request) for request in 2 * requests]
+    for peer in peers[: len(requests)]:
         read_answer(peer)
     field.recovers(lines=len(peers), mib=AT_REST_MIB + 100)  # 143 MiB; 196 with one of each API
 
