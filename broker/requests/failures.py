@@ -8,10 +8,11 @@ from ...protocol.errors import KafkaError
 from .item_errors import ITEM_ERRORS
 from .partition_errors import PARTITION_ERRORS
 from .set_error import ErrorShape, set_error
+from .share_state_errors import SHARE_STATE_ERRORS
 
 __all__ = ["failure_needs_request", "failure_response"]
 
-_ERROR_SHAPES: Mapping[ApiKey, ErrorShape] = {**PARTITION_ERRORS, **ITEM_ERRORS}
+_ERROR_SHAPES: Mapping[ApiKey, ErrorShape] = {**PARTITION_ERRORS, **ITEM_ERRORS, **SHARE_STATE_ERRORS}
 """How an API repeats the error for each item of the request. Other APIs have it at the top of the response alone."""
 
 

@@ -132,7 +132,7 @@ def _fields(answer: ErrorCode | StateRead | StateSummary) -> dict[str, Any]:
         case ErrorCode.NONE:
             return {}
         case _:
-            return {"error_code": answer, "error_message": error_for(answer).message}
+            return {"error_code": answer, "error_message": error_for(answer).description}
 
 
 def _write_of(asked: writing.PartitionData) -> StateWrite:

@@ -17,6 +17,7 @@ from pybroker.broker.requests.context import EncodedResponse, Handler, RequestCo
 from pybroker.broker.requests.dispatch import Dispatcher
 from pybroker.broker.requests.failures import failure_response
 from pybroker.broker.requests.group_version import GroupVersion
+from pybroker.broker.requests.share_state_errors import SHARE_STATE_ERRORS
 from pybroker.controller.features import FeatureLevels
 from pybroker.controller.tree.metadata_store import ConnectionLossError, SessionExpiredError, StoreWriteError
 from pybroker.protocol.apis import API_SPECS, ApiKey, Listener
@@ -334,7 +335,7 @@ async def test_api_versions_lists_consumer_groups_where_settings_and_the_group_v
 ROOM_FOR_AN_ERROR_SINCE = {ApiKey.DESCRIBE_LOG_DIRS: 3}
 
 
-@pytest.mark.parametrize("key", served_apis(), ids=lambda key: key.name)
+@pytest.mark.parametrize("key", [*served_apis(), *SHARE_STATE_ERRORS], ids=lambda key: key.name)
 def test_every_served_api_has_a_failure_response_with_an_error_code(key: ApiKey) -> None:
     """Every error code in the response is that of the error: no client may read a failure as a success."""
     spec = API_SPECS[key]

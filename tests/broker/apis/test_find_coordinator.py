@@ -98,6 +98,15 @@ async def test_find_coordinator_refuses_share_groups(version: int, error: ErrorC
     assert [one.error_code for one in response.coordinators] == [error, error]
 
 
+async def test_the_leader_of_the_share_partitions_state_is_its_coordinator() -> None:
+    share = Cluster(exists=False)
+    handler = FindCoordinator(Cluster().directory, Cluster().directory, unthrottled(), share.directory)
+    key = f"g:{'A' * 22}:0"
+    found, refused = (await call(handler, 6, ask(6, key, "g", key_type=CoordinatorType.SHARE))).coordinators
+    assert (found.error_code, found.node_id, share.creations) == (ErrorCode.NONE, 10 + len(key) % 3, 1)
+    assert (refused.error_code, refused.node_id) == (ErrorCode.INVALID_REQUEST, -1)
+
+
 async def test_find_coordinator_refuses_an_unknown_key_type() -> None:
     response = await call(handler_of(Cluster()), 1, ask(1, "a", key_type=9))
     assert response.error_code == ErrorCode.INVALID_REQUEST
