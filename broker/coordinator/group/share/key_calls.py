@@ -12,7 +12,7 @@ __all__ = ["KeyCalls"]
 K = TypeVar("K")
 R = TypeVar("R")
 
-_AT_ONCE = 16
+_AT_ONCE = 8
 """How many calls run at a time, and how many are begun before the event loop does other work."""
 
 
