@@ -172,7 +172,8 @@ def _check_groups(config: Config) -> None:
         raise _bad(
             config, "offsets.topic.compression.codec", "must be 0 (none), 1 (gzip), 2 (snappy), 3 (lz4) or 4 (zstd)"
         )
-    if not {"classic"} <= set(config.list("group.coordinator.rebalance.protocols")) <= {"classic", "consumer"}:
+    protocols = set(config.list("group.coordinator.rebalance.protocols"))
+    if not {"classic"} <= protocols <= {"classic", "consumer", "share"}:
         raise _bad(config, "group.coordinator.rebalance.protocols", "must be classic, or classic,consumer")
     if asks_for_consumer_protocol(config):
         _check_consumer_groups(config)

@@ -144,6 +144,7 @@ class ErrorCode(IntEnum):
     DUPLICATE_VOTER = 126
     VOTER_NOT_FOUND = 127
     INVALID_REGULAR_EXPRESSION = 128
+    SHARE_SESSION_LIMIT_REACHED = 133
 
 
 def fitting(message: str) -> str:
@@ -995,6 +996,13 @@ class InvalidRegularExpressionError(KafkaError):
     code = ErrorCode.INVALID_REGULAR_EXPRESSION
 
 
+class ShareSessionLimitReachedError(KafkaError):
+    """The limit of share sessions has been reached."""
+
+    code = ErrorCode.SHARE_SESSION_LIMIT_REACHED
+    retriable = True
+
+
 _CLASSES: dict[int, type[KafkaError]] = {
     error_class.code: error_class
     for error_class in (
@@ -1127,5 +1135,6 @@ _CLASSES: dict[int, type[KafkaError]] = {
         DuplicateVoterError,
         VoterNotFoundError,
         InvalidRegularExpressionError,
+        ShareSessionLimitReachedError,
     )
 }

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
+from ...base.timers import Scheduler
 from ...config.config import Config
 from ...config.group_protocols import asks_for_share_groups
 from ...controller.metadata_plane import MetadataPlane
 from ...replication.leader.fetch_session import FetchSessions
 from ...replication.partition_set import PartitionSet
 from ...replication.run_in_pool import RunInPool
+from ...replication.state_changes import StateChanges
 from ...storage.store.log_store import LogStore
 from ..coordinator.coordinator_topic import CoordinatorTopic
 from ..coordinators import Coordinators
@@ -46,6 +48,9 @@ class BrokerParts:
     addresses: AdvertisedAddresses
     waiters: TopicWaiters
     run_in_pool: RunInPool
+    changes: StateChanges
+    timers: Scheduler
+    clock_ms: Callable[[], int]
     random: Random
     orders: ControllerOrders
     throttling: Throttling

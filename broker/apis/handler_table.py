@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ...base.invariant import invariant
+from ...config.group_protocols import asks_for_share_groups
 from ...protocol.apis import ApiKey
 from ..requests.context import Handler
 from .broker_parts import BrokerParts
@@ -22,6 +23,10 @@ def handlers(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     """One handler for each API served. A broker with an embedded store serves no APIs of other brokers: without
     authentication any client could act as the controller."""
     themes = [record_apis, group_apis, topic_apis, transaction_apis, config_apis, cluster_apis, security_apis]
+    if asks_for_share_groups(parts.config):
+        from .share.table import share_apis  # imported only where share groups are served: faster start without
+
+        themes.append(share_apis)
     if parts.is_in_cluster:
         from .between_brokers.table import between_brokers_apis  # imported only in a cluster: faster start without
 

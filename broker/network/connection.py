@@ -179,6 +179,8 @@ class Connection(asyncio.BufferedProtocol):
         self._requests.close()
         self._writer.close()
         self.info.throttle = no_connection
+        if self.info.when_closed is not None:
+            self.info.when_closed()
         if self._half_closed is not None:
             self._half_closed.cancel()
         resources = self._resources

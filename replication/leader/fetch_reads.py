@@ -78,7 +78,7 @@ class FetchReads:
         self._hosted = hosted
         self._wakeups = wakeups
         self._absence = absence
-        self._run_in_pool = run_in_pool
+        self.run_in_pool = run_in_pool
         self._propose_isr = propose_isr
         self._monotonic_ms = monotonic_ms
 
@@ -124,7 +124,7 @@ class FetchReads:
             else:
                 self._park(params, fetches, read, done, parked)
 
-        asyncio.ensure_future(self._run_in_pool(warm_up_all)).add_done_callback(warmed)
+        asyncio.ensure_future(self.run_in_pool(warm_up_all)).add_done_callback(warmed)
 
     def _is_enough(self, params: FetchParams, read: _Read) -> bool:
         """Whether the fetch is answered now."""

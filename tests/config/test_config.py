@@ -159,7 +159,7 @@ def test_the_bound_on_requests_follows_a_larger_frame_and_is_checked_when_given(
         ("offsets.commit.required.acks=2", "offsets.commit.required.acks=2"),
         ("offsets.topic.compression.codec=5", "offsets.topic.compression.codec=5"),
         ("group.coordinator.rebalance.protocols=consumer", "group.coordinator.rebalance.protocols="),
-        ("group.coordinator.rebalance.protocols=classic,share", "group.coordinator.rebalance.protocols="),
+        ("group.coordinator.rebalance.protocols=classic,unknown", "group.coordinator.rebalance.protocols="),
         (CONSUMER + "group.consumer.heartbeat.interval.ms=4999", "group.consumer.heartbeat.interval.ms=4999"),
         (CONSUMER + "group.consumer.session.timeout.ms=60001", "group.consumer.session.timeout.ms=60001"),
         (

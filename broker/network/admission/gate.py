@@ -56,7 +56,7 @@ _FETCH_AND_BROKER_APIS = _keys(
     ApiKey.ALLOCATE_PRODUCER_IDS,
 )
 _CHEAP_AT_FIRST: int = sum(1 << key for key in (*_FETCH_AND_BROKER_APIS, _PRODUCE, ApiKey.API_VERSIONS.value))
-_NOT_COUNTED = _FETCH_AND_BROKER_APIS | _keys(ApiKey.PRODUCE, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP)
+_NOT_COUNTED = _FETCH_AND_BROKER_APIS | _keys(ApiKey.PRODUCE, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.SHARE_FETCH)
 """APIs whose requests count in no account of decoded memory; their handlers limit the memory of waiting requests."""
 _COUNTED_IN_DECODED = _keys(
     ApiKey.LIST_OFFSETS,
@@ -69,6 +69,7 @@ _COUNTED_IN_DECODED = _keys(
     ApiKey.CONSUMER_GROUP_DESCRIBE,
     ApiKey.SHARE_GROUP_HEARTBEAT,
     ApiKey.SHARE_GROUP_DESCRIBE,
+    ApiKey.SHARE_ACKNOWLEDGE,
     ApiKey.OFFSET_FOR_LEADER_EPOCH,
     ApiKey.INIT_PRODUCER_ID,
     ApiKey.ADD_PARTITIONS_TO_TXN,

@@ -1,0 +1,61 @@
+"""The APIs by which members of share groups get and acknowledge records, with their handlers."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from ....config.config import Config
+from ....protocol.apis import ApiKey
+from ...requests.context import Handler
+from ...share.active_share_partition import ActiveSharePartition, SharePorts
+from ...share.fetched_records import ShareFetchParts
+from ...share.first_offset import first_offset
+from ...share.settings import ShareSettings
+from ...share.share_partitions import SharePartitions
+from ..broker_parts import BrokerParts
+from ..records.parked_fetches import ParkedFetches
+from .fetch_params import ShareFetchHandlerParts
+from .fetch_response import FetchResponses
+from .share_acknowledge import ShareAcknowledge
+from .share_fetch import ShareFetch
+
+__all__ = ["share_apis"]
+
+
+def share_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
+    """No API where share groups are not served."""
+    config, partitions, cache, coordination = parts.config, parts.partitions, parts.cache, parts.coordinators.share
+    if coordination is None:
+        return {}
+    find_first = partial(first_offset, partitions, parts.clock_ms)
+    shares = SharePartitions(
+        partitions,
+        SharePorts(coordination.states, parts.timers, find_first),
+        lambda group_id: ShareSettings.of(config, parts.settings.groups(group_id)),
+        max_sessions=_most_members(config),
+        max_partitions=config.int("pybroker.fetch.sessions.max.partitions"),
+    )
+    parts.changes.on_leadership(shares.leadership_changed)
+
+    def log_start_offset(active: ActiveSharePartition) -> int:
+        hosted = partitions.get(active.place.topic_partition)
+        return 0 if hosted is None else hosted.log.log_start_offset
+
+    return {
+        ApiKey.SHARE_FETCH: ShareFetch(
+            ShareFetchHandlerParts(
+                shares,
+                cache,
+                ShareFetchParts(partitions.reads, parts.timers, log_start_offset),
+                FetchResponses(shares, partitions, cache, parts.throttling),
+                ParkedFetches(config.int("pybroker.fetch.waiting.max.bytes")),
+                parts.throttling,
+                config.int("fetch.max.bytes"),
+            )
+        ),
+        ApiKey.SHARE_ACKNOWLEDGE: ShareAcknowledge(shares, partitions, cache),
+    }
+
+
+def _most_members(config: Config) -> int:
+    """The most share sessions: those of all members that all share groups may have."""
+    return config.int("group.share.max.groups") * config.int("group.share.max.size")
