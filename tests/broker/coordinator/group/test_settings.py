@@ -18,8 +18,12 @@ def test_group_settings_come_from_the_broker_settings_of_the_same_meaning() -> N
             "offsets.topic.compression.codec": "2",
         },
     )
-    assert GroupSettings.from_config(config) == GroupSettings(1, 2, 3, 4, 5, 6 * 60_000, 7, 2)
+    assert GroupSettings.from_config(config) == GroupSettings(
+        1, 2, 3, 4, 5, 6 * 60_000, 7, 2, serves_consumer_groups=True
+    )
 
 
-def test_default_group_settings_are_those_of_kafka_except_the_initial_delay_of_a_single_broker() -> None:
-    assert GroupSettings.from_config(load_config("", {})) == GroupSettings(initial_rebalance_delay_ms=0)
+def test_single_broker_has_the_defaults_of_kafka_3_9_but_no_initial_delay_and_consumer_groups() -> None:
+    assert GroupSettings.from_config(load_config("", {})) == GroupSettings(
+        initial_rebalance_delay_ms=0, serves_consumer_groups=True
+    )
