@@ -13,6 +13,7 @@ from pybroker.broker.coordinator.share.state import StoredState
 from pybroker.broker.coordinator.share.state_requests import StateRequests
 from pybroker.broker.coordinator.share.state_writer import StateWriter
 from pybroker.broker.coordinator.share.upkeep import Upkeep
+from pybroker.protocol.errors import NotLeaderOrFollowerError
 from pybroker.protocol.records.batch import iter_batches
 from support.in_process.offsets_topic import OffsetsTopic
 from support.time.virtual_timers import VirtualTimers
@@ -38,8 +39,24 @@ class ShareStates:
         ports = ShareCoordinatorPorts(self.timers, lambda: self.now_ms, self._has_partition, self._delete)
         self.upkeep = Upkeep(settings, self.registry, self.writer, ports)
         self.requests = StateRequests(settings, self.registry, self.writer, ports)
+        self._epoch = 0
+        self._load()
+
+    def move(self, *, lands: bool) -> None:
+        """The next leader loads the states. ``lands``: the appends under way are in its log, though not answered."""
+        for partition in self.registry.partitions():
+            self.registry.ownership.release(partition, self._epoch + 1)
+            for entry in self.registry.remove_partition(partition):
+                self.writer.drop(entry)
+        self.topic.refuse(None if lands else NotLeaderOrFollowerError())
+        self.topic.release()
+        self.topic.refuse(None)
+        self._epoch += 1
+        self._load()
+
+    def _load(self) -> None:
         for partition in range(PARTITIONS):
-            assert self.registry.ownership.begin_loading(partition, 0)
+            assert self.registry.ownership.begin_loading(partition, self._epoch)
             self.registry.finish_loading(partition, replayed(self.topic, partition, self.registry, self.deleted))
 
     def ask(self, call: str, *arguments: Any) -> list[Any]:

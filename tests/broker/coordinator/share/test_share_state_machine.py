@@ -34,7 +34,8 @@ Answered = tuple[SharePartitionKey, StateWrite, list[Any]]
 
 
 class ShareStateMachine(RuleBasedStateMachine):
-    """Appends happen at once, later, or are refused. ``promises``: the answered writes since the state began."""
+    """Appends happen at once, later, or are refused, and the coordinator moves. ``promises``: the answered writes since
+    the state began."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,6 +82,10 @@ class ShareStateMachine(RuleBasedStateMachine):
         self.world.topic.release()
         self.world.topic.refuse(None)
 
+    @rule(lands=st.booleans())
+    def move(self, lands: bool) -> None:
+        self.world.move(lands=lands)
+
     @precondition(lambda self: not self.world.topic.held_count)
     @rule(later_ms=st.integers(0, 2 * COLD_MS))
     def keep_short(self, later_ms: int) -> None:
@@ -104,7 +109,7 @@ class ShareStateMachine(RuleBasedStateMachine):
         if any(not answers for _, answers in self.begun) or any(not answers for _, _, answers in self.writes):
             return
         for key, answers in self.begun:
-            if answers == [ErrorCode.NONE]:
+            if answers[0] in (ErrorCode.NONE, ErrorCode.NOT_COORDINATOR):  # it took effect, or may have
                 self.promises.pop(key, None)
                 self.start_offsets.pop(key, None)
         if not self.begun:
