@@ -6,6 +6,7 @@ The state with the highest delivery count wins. With equal counts an acknowledge
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from heapq import heappop, heappush
+from itertools import pairwise
 from operator import attrgetter
 
 from .state_batch import StateBatch
@@ -27,8 +28,18 @@ def combined(batches: Sequence[StateBatch], changes: Sequence[StateBatch], start
         return _pruned(batches, start_offset)
     low = bisect_left(batches, min(map(_FIRST, changes)) - 1, key=_LAST)
     high = bisect_right(batches, max(map(_LAST, changes)) + 1, key=_FIRST)
-    touched = _swept(sorted([*batches[low:high], *changes]))
+    is_simple = low == high and _are_apart(changes)
+    touched = changes if is_simple else _swept(sorted([*batches[low:high], *changes]))
     return _pruned([*batches[:low], *touched, *batches[high:]], start_offset)
+
+
+def _are_apart(batches: Sequence[StateBatch]) -> bool:
+    """Whether the batches have the form of a state already, as those of most writes."""
+    for left, right in pairwise(batches):
+        gap = right.first_offset - left.last_offset
+        if gap < 1 or (gap == 1 and left[2:] == right[2:]):
+            return False
+    return True
 
 
 def _pruned(batches: Sequence[StateBatch], start_offset: int) -> tuple[StateBatch, ...]:

@@ -5,9 +5,11 @@ from ....protocol.errors import ErrorCode
 from .combining import combined
 from .ports import StateWrite
 from .state import NO_EPOCH, NO_OFFSET, UNKNOWN_COUNT, Snapshot, StoredState, Update
-from .state_batch import StateBatch
+from .state_batch import DeliveryState, StateBatch
 
 __all__ = ["initialized", "is_cold", "read_by_leader", "snapshot_again", "written"]
+
+_STORED = frozenset(DeliveryState)
 
 
 def initialized(state: StoredState | None, state_epoch: int, start_offset: int, now_ms: int) -> Snapshot | ErrorCode:
@@ -87,4 +89,4 @@ def _record(state: StoredState, change: Update, now_ms: int, updates_per_snapsho
 
 
 def _is_legal(batch: StateBatch) -> bool:
-    return 0 <= batch.first_offset <= batch.last_offset
+    return 0 <= batch.first_offset <= batch.last_offset and batch.delivery_state in _STORED

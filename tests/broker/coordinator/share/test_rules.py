@@ -64,6 +64,11 @@ def test_write_with_a_batch_that_ends_before_it_begins_is_refused() -> None:
     assert written(begun(), backwards, NOW_MS, 500) is ErrorCode.INVALID_REQUEST
 
 
+def test_write_of_a_state_that_is_never_stored_is_refused() -> None:
+    acquired = write()._replace(batches=(StateBatch(4, 5, 1, 1),))
+    assert written(begun(), acquired, NOW_MS, 500) is ErrorCode.INVALID_REQUEST
+
+
 def test_known_leader_reads_without_writing() -> None:
     assert read_by_leader(begun(), 3, NOW_MS, 500) is None
 
