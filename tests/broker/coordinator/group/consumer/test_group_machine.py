@@ -24,8 +24,10 @@ from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGr
 from pybroker.broker.coordinator.group.consumer.decision import Decision
 from pybroker.broker.coordinator.group.consumer.heartbeat import HeartbeatAnswer
 from pybroker.broker.coordinator.group.consumer.patterns import resolved_records
-from pybroker.broker.coordinator.group.consumer.records import ResolvedPattern
+from pybroker.broker.coordinator.group.consumer.records import ClassicMember, ResolvedPattern
 from pybroker.broker.coordinator.group.consumer.targets import assignment_input, target_records
+from pybroker.broker.coordinator.group.member import MemberProtocol
+from pybroker.broker.coordinator.group.migration.rules import check_return, has_to_join_again
 from pybroker.broker.coordinator.group.modern.assignment import assignment_of, pairs
 from pybroker.broker.coordinator.group.modern.assignors.assignor import assign
 from pybroker.broker.coordinator.group.modern.assignors.table import ASSIGNORS
@@ -39,6 +41,7 @@ from support.in_process.consumer_groups import CoordinatedGroup, Topics, heartbe
 NAMES = ("a1", "a2", "b1")
 PATTERNS = ("a", "b")
 """Each matches the topics that begin with it."""
+CLASSIC = ClassicMember(10_000, (MemberProtocol("cooperative-sticky", b""),))
 Partition = tuple[UUID, int]
 SUBSCRIPTIONS = st.tuples(st.frozensets(st.sampled_from(NAMES)), st.sampled_from(("", *PATTERNS)))
 CLIENTS = st.integers(0, 2)
@@ -49,7 +52,8 @@ class Client:
     """A member's client.
 
     ``told``: what it shall have. ``reported``: what it had at its last heartbeat; None after a lost response, when it
-    has to send all fields. ``subscription``: names and a pattern.
+    has to send all fields. ``subscription``: names and a pattern. ``is_classic``: it joins by the classic protocol,
+    each time that the coordinator says so.
     """
 
     name: str
@@ -61,6 +65,7 @@ class Client:
     subscription: tuple[frozenset[str], str] = (frozenset(), "")
     reported: set[Partition] | None = None
     is_in: bool = False
+    is_classic: bool = False
 
     @property
     def member_id(self) -> str:
@@ -94,10 +99,11 @@ class GroupMachine(RuleBasedStateMachine):
         self.join(0, first)
         self.join(1, second)
 
-    @rule(i=CLIENTS, subscription=SUBSCRIPTIONS)
-    def join(self, i: int, subscription: tuple[frozenset[str], str]) -> None:
+    @rule(i=CLIENTS, subscription=SUBSCRIPTIONS, is_classic=st.booleans())
+    def join(self, i: int, subscription: tuple[frozenset[str], str], *, is_classic: bool = False) -> None:
         client = self.clients[i]
         if not client.is_in:
+            client.is_classic = is_classic
             client.is_in = True
             client.incarnation += 1
             client.give_up()
@@ -113,7 +119,7 @@ class GroupMachine(RuleBasedStateMachine):
     @rule(i=CLIENTS, is_lost=st.booleans())
     def beat(self, i: int, *, is_lost: bool) -> None:
         client = self.clients[i]
-        if not client.is_in:
+        if not client.is_in or (client.is_classic and not self.has_to_join(client)):
             return
         try:
             decision = self.send(client)
@@ -127,7 +133,28 @@ class GroupMachine(RuleBasedStateMachine):
         else:
             client.hear(decision.answer)
 
+    def has_to_join(self, client: Client) -> bool:
+        """Whether a classic client wants to join, or is told to do it by the response of a Heartbeat."""
+        group = self.group.group
+        member = group.members.get(client.member_id)
+        if client.reported is None or member is None:
+            return True
+        if member.epoch != client.epoch:
+            client.give_up()  # ILLEGAL_GENERATION
+            return True
+        return has_to_join_again(group, member, group.epoch, self.group.topics)
+
+    def send_join(self, client: Client) -> Decision:
+        names = tuple(sorted(topics_of(*client.subscription)))
+        owned = assignment_of(client.owned)
+        fields = {"names": names, "pattern": "", "owned": owned, "instance_id": client.instance_id, "classic": CLASSIC}
+        request = heartbeat(client.member_id, 0, **fields)
+        check_return(self.group.group, request)
+        return self.group.decide(request)
+
     def send(self, client: Client) -> Decision:
+        if client.is_classic:
+            return self.send_join(client)
         fields: dict[str, object] = {"instance_id": client.instance_id}
         if client.reported is None:
             names, pattern = client.subscription
@@ -279,6 +306,7 @@ class GroupMachine(RuleBasedStateMachine):
             assert client.owned <= wanted[member_id]
             assert client.owned == set(pairs(group.members[member_id].current.assigned))
             assert self.send(client).records == ()
+            assert not client.is_classic or not self.has_to_join(client)
 
 
 def topics_of(names: frozenset[str], pattern: str) -> set[str]:
