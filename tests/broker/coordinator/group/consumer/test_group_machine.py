@@ -94,9 +94,9 @@ class GroupMachine(RuleBasedStateMachine):
 
     # -- clients
 
-    @initialize(first=SUBSCRIPTIONS, second=SUBSCRIPTIONS)
-    def begin(self, first: tuple[frozenset[str], str], second: tuple[frozenset[str], str]) -> None:
-        self.join(0, first)
+    @initialize(first=SUBSCRIPTIONS, second=SUBSCRIPTIONS, is_classic=st.booleans())
+    def begin(self, first: tuple[frozenset[str], str], second: tuple[frozenset[str], str], *, is_classic: bool) -> None:
+        self.join(0, first, is_classic=is_classic)
         self.join(1, second)
 
     @rule(i=CLIENTS, subscription=SUBSCRIPTIONS, is_classic=st.booleans())
@@ -150,6 +150,9 @@ class GroupMachine(RuleBasedStateMachine):
         fields = {"names": names, "pattern": "", "owned": owned, "instance_id": client.instance_id, "classic": CLASSIC}
         request = heartbeat(client.member_id, 0, **fields)
         check_return(self.group.group, request)
+        holder = self.group.group.static_members.get(client.instance_id or "")
+        if client.instance_id is not None and client.epoch > 0 and holder != client.member_id:
+            raise UnknownMemberIdError
         return self.group.decide(request)
 
     def send(self, client: Client) -> Decision:
