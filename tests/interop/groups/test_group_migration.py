@@ -1,5 +1,6 @@
 """Members of a group are replaced one by one by members of the other group protocol, without loss (KIP-848)."""
 
+import subprocess
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -18,12 +19,16 @@ from support.clients.group_members import (
     NewJavaMember,
 )
 from support.clients.topics import create_topic
+from support.processes.java import java_command
+from support.processes.kafka_versions import libs_of
 
 PARTITIONS = 6
 SETTINGS = {
     "group.coordinator.rebalance.protocols": "classic,consumer",
     "group.consumer.heartbeat.interval.ms": "200",
     "group.consumer.min.heartbeat.interval.ms": "200",
+    "group.consumer.session.timeout.ms": "4000",
+    "group.consumer.min.session.timeout.ms": "4000",
 }
 
 
@@ -117,3 +122,31 @@ def test_members_of_java_are_replaced_one_by_one_up_and_down(
     members.shared_by(6)
     assert members.kind == "CLASSIC"
     members.end(*classic)
+
+
+@pytest.mark.long
+def test_java_members_of_the_consumer_protocol_share_partitions_through_a_kill(
+    servers: str, topic: str, group: str, tmp_path: Path
+) -> None:
+    members = Group(servers, topic, group)
+    first = NewJavaMember(members.membership, tmp_path)
+    members.shared_by(6)
+    second = NewJavaMember(members.membership, tmp_path)
+    members.shared_by(3, 3)
+    state, _, described = (described_by_kafka(servers, group, what) for what in ("--state", "--offsets", "--members"))
+    assert "Stable" in state
+    assert described.count(" 3 ") == 2, described
+    second.kill()
+    members.shared_by(6)
+    members.end(first)
+    assert "Empty" in described_by_kafka(servers, group, "--state")
+
+
+def described_by_kafka(servers: str, group: str, what: str) -> str:
+    """The output of ``kafka-consumer-groups --describe`` of Kafka 4.1.1."""
+    command = java_command(
+        "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+        *("--bootstrap-server", servers, "--describe", "--group", group, what),
+        libs=libs_of("4.1.1"),
+    )
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -295,6 +295,11 @@ class JavaMember(Member):
         self.present = False
         self._process.terminate()
 
+    def kill(self) -> None:
+        """The member ends without a word."""
+        self.present = False
+        self._process.kill()
+
     def consume(self) -> None:
         assert self._process.stdout is not None
         with self._process.stdout as output:

@@ -41,7 +41,9 @@ class ClusterProcesses:
         settings: Mapping[str, str],
         kafkas: Collection[int] = (),
         directory_count: int = 1,
+        ours: Mapping[str, str] | None = None,
     ) -> None:
+        """``ours``: settings of pybrokers only."""
         self.zookeeper: ZooKeeperProcess | ServedTree = (
             ZooKeeperProcess(directory / "zookeeper", {"forceSync": "no"}).start() if kafkas else ServedTree()
         )
@@ -54,7 +56,9 @@ class ClusterProcesses:
             self.log_directories[broker_id] = logs = [path / f"data{number or ''}" for number in range(directory_count)]
             own = {**in_cluster, "broker.id": str(broker_id), "log.dirs": ",".join(map(str, logs))}
             self.brokers[broker_id] = (
-                KafkaProcess(path, self.zookeeper, own) if broker_id in kafkas else BrokerProcess(path, own)
+                KafkaProcess(path, self.zookeeper, own)
+                if broker_id in kafkas
+                else BrokerProcess(path, {**own, **(ours or {})})
             )
 
     @property
