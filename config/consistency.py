@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from .config import Config
 from .config_error import ConfigError
-from .group_protocols import asks_for_consumer_protocol, assignor_name
+from .group_protocols import asks_for_consumer_protocol, asks_for_share_groups, assignor_name
 from .listeners import is_every_address
 from .versions import is_at_least, metadata_version
 
@@ -177,6 +177,8 @@ def _check_groups(config: Config) -> None:
         raise _bad(config, "group.coordinator.rebalance.protocols", "must be classic, or classic,consumer")
     if asks_for_consumer_protocol(config):
         _check_consumer_groups(config)
+    if asks_for_share_groups(config):
+        _check_share_groups(config)
 
 
 def _check_consumer_groups(config: Config) -> None:
@@ -189,6 +191,16 @@ def _check_consumer_groups(config: Config) -> None:
     assignors = config.list("group.consumer.assignors")
     if not assignors or not all(map(assignor_name, assignors)):
         raise _bad(config, "group.consumer.assignors", "must name uniform, range or both; other classes need a JVM")
+
+
+def _check_share_groups(config: Config) -> None:
+    """The brokers of a cluster have no way yet to agree that all of them can read the records of share groups."""
+    if not config.uses_embedded_store:
+        name = "group.coordinator.rebalance.protocols"
+        raise _bad(config, name, "must not name share while zookeeper.connect is set")
+    if config.int("group.share.heartbeat.interval.ms") >= config.int("group.share.session.timeout.ms"):
+        below = config.shown("group.share.session.timeout.ms")
+        raise _bad(config, "group.share.heartbeat.interval.ms", f"must be below {below}")
 
 
 def _check_protocol_version(config: Config) -> None:

@@ -11,6 +11,7 @@ from pybroker.config.notices import notices
 from pybroker.config.printed_config import printed_config
 
 CONSUMER = "group.coordinator.rebalance.protocols=classic,consumer\n"
+SHARE = "group.coordinator.rebalance.protocols=classic,share\n"
 TWO_NAMES = "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,EXT:PLAINTEXT\n"
 
 
@@ -160,6 +161,8 @@ def test_the_bound_on_requests_follows_a_larger_frame_and_is_checked_when_given(
         ("offsets.topic.compression.codec=5", "offsets.topic.compression.codec=5"),
         ("group.coordinator.rebalance.protocols=consumer", "group.coordinator.rebalance.protocols="),
         ("group.coordinator.rebalance.protocols=classic,unknown", "group.coordinator.rebalance.protocols="),
+        (SHARE + "zookeeper.connect=localhost:2181", "group.coordinator.rebalance.protocols=classic,share"),
+        (SHARE + "group.share.heartbeat.interval.ms=45000", "group.share.heartbeat.interval.ms=45000"),
         (CONSUMER + "group.consumer.heartbeat.interval.ms=4999", "group.consumer.heartbeat.interval.ms=4999"),
         (CONSUMER + "group.consumer.session.timeout.ms=60001", "group.consumer.session.timeout.ms=60001"),
         (
