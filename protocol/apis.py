@@ -298,7 +298,7 @@ API_SPECS: Mapping[ApiKey, ApiSpec] = {
         _spec(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, "GetTelemetrySubscriptions", "0", "0+", "0", _KRAFT),
         _spec(ApiKey.PUSH_TELEMETRY, "PushTelemetry", "0", "0+", "0", _KRAFT),
         _spec(ApiKey.ASSIGN_REPLICAS_TO_DIRS, "AssignReplicasToDirs", "0", "0+", "0", _CONTROLLER),
-        _spec(ApiKey.LIST_CLIENT_METRICS_RESOURCES, "ListClientMetricsResources", "0", "0+", "0", _KRAFT),
+        _spec(ApiKey.LIST_CLIENT_METRICS_RESOURCES, "ListClientMetricsResources", "0-1", "0+", "0", _KRAFT),
         _spec(ApiKey.DESCRIBE_TOPIC_PARTITIONS, "DescribeTopicPartitions", "0", "0+", "0", _KRAFT),
         _spec(ApiKey.SHARE_GROUP_HEARTBEAT, "ShareGroupHeartbeat", "0-1", "0+", None, _KRAFT),
         _spec(ApiKey.SHARE_GROUP_DESCRIBE, "ShareGroupDescribe", "0-1", "0+", None, _KRAFT),

@@ -5,10 +5,12 @@ from ...config.group_protocols import asks_for_consumer_protocol
 from ...controller.features import LAST_GROUP_VERSION, FeatureLevels
 from ...protocol.apis import ApiKey
 
-__all__ = ["CONSUMER_GROUP_APIS", "GroupVersion"]
+__all__ = ["CONSUMER_GROUP_APIS", "SETTINGS_API", "GroupVersion"]
 
-CONSUMER_GROUP_APIS = {ApiKey.CONSUMER_GROUP_HEARTBEAT: 1, ApiKey.CONSUMER_GROUP_DESCRIBE: 1}
-"""The APIs of the protocol, with their last versions. Where it is not served, version 0 is listed, as by Kafka 3.9."""
+SETTINGS_API = ApiKey.LIST_CLIENT_METRICS_RESOURCES
+"""Lists the groups that have settings. Where the protocol is not served, it is not listed, as by Kafka 3.9."""
+CONSUMER_GROUP_APIS = {ApiKey.CONSUMER_GROUP_HEARTBEAT: 1, ApiKey.CONSUMER_GROUP_DESCRIBE: 1, SETTINGS_API: 1}
+"""The APIs of the protocol, with their last versions. Where it is not served, the others are listed in version 0."""
 
 
 class GroupVersion:

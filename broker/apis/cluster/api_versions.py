@@ -16,7 +16,7 @@ from ....protocol.errors import ErrorCode
 from ....protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from ...coordinator.transaction.states import EPOCH_BUMP_VERSION
 from ...requests.context import Handler, RequestContext
-from ...requests.group_version import CONSUMER_GROUP_APIS, GroupVersion
+from ...requests.group_version import CONSUMER_GROUP_APIS, SETTINGS_API, GroupVersion
 from ...requests.served_versions import OWN_VERSIONS, ServedVersions
 from .client_software import FIRST_WITH_SOFTWARE, accepts_software
 from .feature_block import add_feature_levels
@@ -46,10 +46,10 @@ class ApiVersions:
         self._features = features
         self._group_version = group_version
         self._is_in_cluster = is_in_cluster
-        api_keys = [OWN_VERSIONS.listed_range(key) for key in sorted({*served, ApiKey.API_VERSIONS})]
+        keys = sorted({*served, ApiKey.API_VERSIONS})
         self._api_keys = {
             (bumps_epochs, has_consumer_groups): _by_client(
-                _raised(api_keys, _last_versions(bumps_epochs=bumps_epochs, has_consumer_groups=has_consumer_groups))
+                _raised(keys, bumps_epochs=bumps_epochs, has_consumer_groups=has_consumer_groups)
             )
             for bumps_epochs in (False, True)
             for has_consumer_groups in (False, True)
@@ -78,8 +78,10 @@ def _last_versions(*, bumps_epochs: bool, has_consumer_groups: bool) -> Mapping[
     return {**_WITH_BUMPED_EPOCHS, **of_groups} if bumps_epochs else of_groups
 
 
-def _raised(api_keys: list[ApiVersion], last: Mapping[ApiKey, int]) -> list[ApiVersion]:
-    return [replace(each, max_version=last.get(ApiKey(each.api_key), each.max_version)) for each in api_keys]
+def _raised(keys: Iterable[ApiKey], *, bumps_epochs: bool, has_consumer_groups: bool) -> list[ApiVersion]:
+    last = _last_versions(bumps_epochs=bumps_epochs, has_consumer_groups=has_consumer_groups)
+    listed = [OWN_VERSIONS.listed_range(key) for key in keys if has_consumer_groups or key != SETTINGS_API]
+    return [replace(each, max_version=last.get(ApiKey(each.api_key), each.max_version)) for each in listed]
 
 
 def with_api_versions(

@@ -12,7 +12,7 @@ from ....protocol.errors import ErrorCode
 from ....protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from ....protocol.releases.release import FeatureBlock, Release
 from ...requests.context import RequestContext
-from ...requests.group_version import CONSUMER_GROUP_APIS, GroupVersion
+from ...requests.group_version import CONSUMER_GROUP_APIS, SETTINGS_API, GroupVersion
 from ...requests.served_versions import ServedVersions
 from .client_software import accepts_software
 from .feature_block import add_feature_levels
@@ -36,7 +36,9 @@ class ApiVersionsAs:
         self._feature_block = release.feature_block
         listed = sorted({*served, ApiKey.API_VERSIONS} & versions.listed.keys())
         self._api_keys = [versions.listed_range(key) for key in listed]
-        self._without_consumer_groups = [_without_consumer_groups(each) for each in self._api_keys]
+        self._without_consumer_groups = [
+            _without_consumer_groups(each) for each in self._api_keys if each.api_key != SETTINGS_API
+        ]
 
     def __call__(self, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
         if not accepts_software(context, request):

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 
 from ....protocol.apis import ApiKey
 from ...requests.context import Handler
+from ...requests.group_version import SETTINGS_API
 from ..broker_parts import BrokerParts
 from .alter_client_quotas import AlterClientQuotas
 from .alter_configs import AlterConfigs
 from .describe_client_quotas import DescribeClientQuotas
 from .describe_configs import DescribeConfigs
 from .incremental_alter_configs import IncrementalAlterConfigs
+from .list_config_resources import ListConfigResources
 
 __all__ = ["config_apis"]
 
@@ -22,7 +24,7 @@ def config_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         return group_version.level > 0
 
     altered_config = settings.altered_config(topic_exists, metadata.settings_limit, has_groups)
-    return {
+    table: dict[ApiKey, Handler] = {
         ApiKey.DESCRIBE_CONFIGS: DescribeConfigs(
             metadata.identity.broker_id,
             metadata.tree,
@@ -37,3 +39,6 @@ def config_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         ApiKey.DESCRIBE_CLIENT_QUOTAS: DescribeClientQuotas(metadata.tree),
         ApiKey.ALTER_CLIENT_QUOTAS: AlterClientQuotas(metadata.tree, settings.changes.caught_up),
     }
+    if group_version.is_asked_for:
+        table[SETTINGS_API] = ListConfigResources(parts.cache, lambda: settings.groups.group_ids, has_groups)
+    return table

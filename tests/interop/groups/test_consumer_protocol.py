@@ -9,6 +9,9 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pybroker import Broker
 from pybroker.cli.kafka_scripts.configs_command import configs_command
+from pybroker.protocol.messages.list_client_metrics_resources import ListClientMetricsResourcesRequest
+from pybroker.protocol.messages.metadata import MetadataRequest
+from support.clients.wire_client import WireClient
 
 PARTITIONS = 4
 _PATIENCE_S = 60.0
@@ -169,3 +172,23 @@ def test_kafka_configs_sets_describes_and_deletes_settings_of_a_group(
     assert len(run("--describe").splitlines()) == 1
     default = "consumer.session.timeout.ms=45000"
     assert f"  {default} sensitive=false synonyms={{DEFAULT_CONFIG:{default}}}" in run("--describe", "--all")
+
+
+def test_groups_that_have_settings_of_their_own_are_listed(servers: str, topic: str, group: str) -> None:
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
+    change = ["--alter", "--add-config", "share.isolation.level=read_committed"]
+    assert configs_command(["--bootstrap-server", servers, "--group", group, *change]) == 0
+    with WireClient(servers, _PATIENCE_S) as client:
+        broker = str(client.ask(MetadataRequest(), 9).brokers[0].node_id)
+
+        def listed(*types: int) -> set[tuple[int, str]]:
+            answer = client.ask(ListClientMetricsResourcesRequest(resource_types=list(types)), 1)
+            assert answer.error_code == 0
+            return {(each.resource_type, each.name) for each in answer.client_metrics_resources}
+
+        assert (32, group) in listed(32) <= listed()
+        assert {each for each in listed() if each[0] in (4, 8)} == {(4, broker), (8, broker)}
+        assert (2, topic) in listed(2)
+        assert client.ask(ListClientMetricsResourcesRequest(resource_types=[77]), 1).error_code == 35
+        assert client.ask(ListClientMetricsResourcesRequest(), 0).client_metrics_resources == []

@@ -24,11 +24,38 @@ VERSION = "4.2.0"
 
 
 def main() -> None:
-    wanted = [json.dumps(line) for api, changes in CHANGES.items() for line in lines_of(api, changes)]
+    wanted = [
+        json.dumps(renamed(line, NEW_NAMES)) for api, changes in CHANGES.items() for line in lines_of(api, changes)
+    ]
     command = java_command(str(FOLDER / "NewestFrames.java"), libs=libs_of(VERSION))
     printed = subprocess.run(command, input="\n".join(wanted), capture_output=True, check=True, text=True).stdout
     with gzip.GzipFile(GOLDEN / "newest.jsonl.gz", "wb", mtime=0) as file:
-        file.write(printed.encode())
+        for text in printed.splitlines():
+            line = renamed(json.loads(text), OLD_NAMES)
+            file.write(f"{json.dumps(line, separators=(',', ':'), ensure_ascii=False)}\n".encode())
+
+
+NEW_NAMES = {
+    "ListClientMetricsResources": (
+        "ListConfigResources",
+        {"clientMetricsResources": "configResources", "name": "resourceName"},
+    )
+}
+"""APIs and fields that Kafka 4.1 calls otherwise. The frames have the names of Kafka 3.9."""
+OLD_NAMES = {new: (old, {new: old for old, new in fields.items()}) for old, (new, fields) in NEW_NAMES.items()}
+
+
+def renamed(line: dict[str, Any], names: dict[str, tuple[str, dict[str, str]]]) -> dict[str, Any]:
+    api, fields = names.get(line["api"], (line["api"], {}))
+    return {**line, "api": api, "value": _renamed_fields(line["value"], fields)}
+
+
+def _renamed_fields(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, list):
+        return [_renamed_fields(each, names) for each in value]
+    if isinstance(value, dict):
+        return {names.get(name, name): _renamed_fields(each, names) for name, each in value.items()}
+    return value
 
 
 def lines_of(api: str, changes: "Changes") -> list[dict[str, Any]]:
@@ -147,6 +174,12 @@ CHANGES: dict[str, Changes] = {
     "ShareAcknowledge": {
         1: unchanged,
         2: both(with_field("isRenewAck", True, None, "request"), with_field("acquisitionLockTimeoutMs", 30_000)),
+    },
+    "ListClientMetricsResources": {
+        1: both(
+            with_field("resourceTypes", [32, 16], kind_of_frame="request"),
+            with_field("resourceType", 32, "clientMetricsResources"),
+        )
     },
     "DescribeCluster": {
         2: both(with_field("isFenced", True, "brokers"), with_field("includeFencedBrokers", True, None, "request"))

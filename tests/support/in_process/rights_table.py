@@ -413,6 +413,7 @@ RIGHTS: dict[ApiKey, str | list[Row]] = {
             for kind, what in ((4, "broker"), (8, "loggers"))
         ),
     ],
+    ApiKey.LIST_CLIENT_METRICS_RESOURCES: [Row(1, {}, (cluster(DESCRIBE_CONFIGS),), CLUSTER_DENIED)],
     ApiKey.ALTER_CONFIGS: [
         Row(2, configs(2, "records", configs=[]), (topic(ALTER_CONFIGS),), TOPIC_DENIED),
         Row(2, configs(4, "", configs=[]), (cluster(ALTER_CONFIGS),), CLUSTER_DENIED, what="brokers"),

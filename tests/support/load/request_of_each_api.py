@@ -384,6 +384,7 @@ _OF_ANY_BROKER: tuple[_Row, ...] = (
     (ApiKey.DESCRIBE_TRANSACTIONS, 0, "", _fixed(transactional_ids=["t"])),
     (ApiKey.LIST_TRANSACTIONS, 0, "", _fixed()),
     (ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, "", _fixed(topics=[{"name": "records"}])),
+    (ApiKey.LIST_CLIENT_METRICS_RESOURCES, 0, "", _fixed()),
     (ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, "", _of_group(member_id="m")),
     (ApiKey.CONSUMER_GROUP_DESCRIBE, 0, "", lambda scene: {"group_ids": [scene.group]}),
     (
