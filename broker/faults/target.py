@@ -87,8 +87,12 @@ def api_named(name: str) -> ApiKey:
     return found
 
 
+_OF_KRAFT = (ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.LIST_CLIENT_METRICS_RESOURCES)
+"""APIs of Kafka's KRaft mode that are served here, too."""
+
+
 def _is_served(spec: ApiSpec) -> bool:
-    return Listener.ZK_BROKER in spec.listeners or spec.key is ApiKey.DESCRIBE_TOPIC_PARTITIONS
+    return Listener.ZK_BROKER in spec.listeners or spec.key in _OF_KRAFT
 
 
 def _plain(name: str) -> str:

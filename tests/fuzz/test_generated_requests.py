@@ -31,7 +31,7 @@ BETWEEN_BROKERS = {
 }
 KEYS = sorted(
     {key for key, spec in API_SPECS.items() if Listener.ZK_BROKER in spec.listeners} - BETWEEN_BROKERS
-    | {ApiKey.DESCRIBE_TOPIC_PARTITIONS}
+    | {ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.LIST_CLIENT_METRICS_RESOURCES}
 )
 QUICK = settings(max_examples=15, suppress_health_check=list(HealthCheck))
 LONG = settings(QUICK, max_examples=2000, derandomize=False)
