@@ -43,8 +43,13 @@ OTHER_FIELDS: dict[tuple[ApiKey, int], dict[str, Any]] = {
 }  # fmt: skip
 OF_USERS = ("nothing", "all", "all for another user", "all for everyone")
 """Names of the shapes that depend on who the client is."""
-ONLY_HERE = {ApiKey.DESCRIBE_TOPIC_PARTITIONS}
-"""Kafka serves it in KRaft mode only."""
+ONLY_HERE = {
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    ApiKey.LIST_CLIENT_METRICS_RESOURCES,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    ApiKey.CONSUMER_GROUP_DESCRIBE,
+}
+"""Kafka serves them in KRaft mode only."""
 
 
 CHANGE_ACLS = {ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS}
