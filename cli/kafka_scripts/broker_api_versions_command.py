@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...client.admin_cluster import AdminCluster
-from ...protocol.apis import API_SPECS, ApiSpec, Listener
+from ...protocol.apis import API_SPECS, ApiKey, ApiSpec, Listener
 from ...protocol.codec.schema import VersionRange
 from ...protocol.errors import KafkaError
 from ...protocol.messages.api_versions import ApiVersionsRequest
@@ -72,7 +72,9 @@ def _texts(served: dict[int, VersionRange]) -> dict[int, str]:
     """The text of each API that the broker serves, or that clients of Kafka 3.9 would use."""
     known: dict[int, ApiSpec] = {int(spec.key): spec for spec in API_SPECS.values()}
     texts = {
-        key: f"{spec.name}({key}): UNSUPPORTED" for key, spec in known.items() if spec.listeners & _CLIENT_LISTENERS
+        key: f"{spec.name}({key}): UNSUPPORTED"
+        for key, spec in known.items()
+        if spec.listeners & _CLIENT_LISTENERS and key <= ApiKey.READ_SHARE_GROUP_STATE_SUMMARY  # the last of Kafka 3.9
     }
     for key, versions in served.items():
         spec = known.get(key)
