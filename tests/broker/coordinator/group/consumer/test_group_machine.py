@@ -65,7 +65,7 @@ class Client:
     subscription: tuple[frozenset[str], str] = (frozenset(), "")
     reported: set[Partition] | None = None
     is_in: bool = False
-    is_classic: bool = False
+    is_classic: bool = field(default=False, init=False)
 
     @property
     def member_id(self) -> str:
