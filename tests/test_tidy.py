@@ -338,7 +338,7 @@ WIDE_RECORDS: dict[str, tuple[int | None, str]] = {
     "tests/simulation/checkers/history.py:History": (14, "the history of a simulation"),
     "tests/simulation/checkers/history.py:Sent": (15, "the history of a batch"),
     "tests/simulation/checkers/tree_checker.py:PartitionRecord": (11, "the history of a partition"),
-    "tests/simulation/consumer_groups/group_log.py:GroupLog": (10, "the history of a group"),
+    "tests/simulation/consumer_groups/group_log.py:GroupLog": (14, "the history of a group"),
     "tests/simulation/machines/disk.py:Disk": (10, "the state of a disk"),
     "tests/simulation/runs/campaign.py:Summary": (14, "the figures of a campaign"),
     "tests/simulation/runs/simulation_run.py:Result": (10, "the figures of a run"),
