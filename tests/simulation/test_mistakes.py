@@ -16,7 +16,7 @@ RecordProperty = Callable[[str, object], None]
 CAUGHT_BY = {
     "a follower truncates to its high watermark": (38, "leads under epoch"),
     "the high watermark does not wait for the maximal ISR": (45, "the high watermark moves to"),
-    "the maximal ISR leaves out joining replicas": (3, "the high watermark moves to"),
+    "the maximal ISR leaves out joining replicas": (45, "the high watermark moves to"),
     "the high watermark moves below min.insync.replicas": (113, "the minimum is 2"),
     "leaders are elected outside of the ISR": (13, "is elected, the ISR was"),
     "the controller forgets broker epochs": (51, "leads under epoch"),
