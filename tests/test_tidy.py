@@ -382,7 +382,6 @@ USED_FROM_OUTSIDE: dict[str, str] = {
     "pipeline/topics/data_source.py:streamReader": "Spark calls it",
     "pipeline/topics/data_source.py:streamWriter": "Spark calls it",
     "pipeline/topics/topic_stream_reader.py:getDefaultReadLimit": "Spark calls it",
-    "pipeline/topics/topic_stream_reader.py:initialOffset": "Spark calls it",
     "pipeline/topics/topic_stream_reader.py:latestOffset": "Spark calls it",
     "pipeline/topics/topic_stream_reader.py:prepareForTriggerAvailableNow": "Spark calls it",
     "pipeline/topics/topic_stream_reader.py:reportLatestOffset": "Spark calls it",

@@ -20,7 +20,7 @@ _HELP = {
 
 
 class Progress(NamedTuple):
-    """What a job reports. None: not known, or without a meaning for this job."""
+    """The figures that a job reports. None: not known, or without a meaning for this job."""
 
     rows: int
     batches: int

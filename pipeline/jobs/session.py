@@ -28,7 +28,9 @@ _DEFAULTS = {
 _OF_NO_SHELL = {"spark.ui.showConsoleProgress": "false"}
 """When PySpark starts the JVM, it does so as a shell, whose progress bar would be on."""
 SECRETS = "(?i)secret|password|passwd|token|access[.]?key|credential|jaas|keystore[.]key"
-"""What Spark leaves out of plans, its log and its event log. By default it would show a key in `ssl.keystore.key`."""
+"""Names of settings whose values Spark leaves out of plans, its log and its event log. By default it would show a
+key in `ssl.keystore.key`.
+"""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the installed release of PySpark has: read limits of Python sources began with 4.2.
+"""Differences between releases of PySpark: read limits of Python sources began with 4.2.
 
 Before 4.2, Spark asks a source for its latest offset without saying where the batch begins and which trigger the query
 has. `TopicStreamReader` remembers where it is, and keeps `maxOffsetsPerTrigger`. It cannot know Trigger.AvailableNow,
@@ -67,7 +67,7 @@ def start_available_now(writer: Any) -> StreamingQuery:
         try:
             query.processAllAvailable()
         except Exception:
-            return  # the query failed or was stopped, which who waits for it hears too
+            return  # the query failed or was stopped: Spark tells the thread that waits for it
         query.stop()
 
     InheritableThread(target=stop_at_the_end, daemon=True).start()

@@ -20,7 +20,7 @@ LIMIT_S = pytest.StashKey[float]()
 
 
 class TimeoutSettings(Protocol):
-    """What pytest-timeout knows of a test. ``timeout``: seconds."""
+    """The settings of pytest-timeout for one test. ``timeout``: seconds."""
 
     timeout: float
 

@@ -1,6 +1,6 @@
 """ListConfigResources (KIP-1142): the resources that have settings. Kafka before 4.1: ListClientMetricsResources.
 
-v0 lists subscriptions of client metrics, of which there are none here. v1 lists resources of given types, or of all.
+v0 lists subscriptions of client metrics; this broker has none. v1 lists resources of given types, or of all.
 """
 
 from collections.abc import Callable, Collection, Iterable
