@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from pyspark import TaskContext
 
 from ..options.write_options import WriteOptions
 from .task_producer import TaskProducer, WriteError
 
 _TIMEOUT_S = 120.0
-_ASK_AGAIN_S = 3.0
-"""librdkafka waits for the whole timeout when a new cluster has not made its coordinators yet."""
-_PAUSE_S = 0.2
-_PASSING = (
-    KafkaError._TIMED_OUT,
-    KafkaError._TRANSPORT,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.UNSTABLE_OFFSET_COMMIT,
-)
+_MARK_PARTITION = 0
+"""The partition of a topic that has a mark; each topic has it."""
 _OF_CONNECTIONS = ("bootstrap.servers", "client.id", "security.protocol", "ssl.", "sasl.", "socket.", "https.")
 _QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
 """Spark's properties of a task in a streaming query."""
@@ -62,8 +52,9 @@ class TaskTransaction:
 
     1. The task gets its producer id: the coordinator fences every earlier attempt and ends its transaction, so that
        from here on none can still commit (KIP-360).
-    2. It reads the group's offset. If its micro-batch is behind that, its rows are written: it only counts them.
-    3. Else it writes its rows and the offset, and commits.
+    2. It reads the group's offset at one of its topics. If its micro-batch is behind that, its rows are written: it
+       only counts them.
+    3. Else it writes its rows and the offset at each of its topics, and commits.
 
     **Why** an offset: fencing alone tells that no earlier attempt is alive, not whether one had committed, and a
     record as a mark would be read by everybody. **Why not** one transaction for a micro-batch: a producer belongs to
@@ -79,7 +70,7 @@ class TaskTransaction:
         self._batch_id = identity.batch_id
         self._id = identity.transactional_id(prefix)
         self._producer: TaskProducer | None = None
-        self._mark_topic = ""
+        self._topics: set[str] = set()
         self._rows_there: int | None = None
         self._rows = 0
 
@@ -107,50 +98,54 @@ class TaskTransaction:
             self._producer = self._begun(rows[0])
         self._rows += len(rows)
         if self._rows_there is None:
+            self._topics.update(map(self._producer.topic_of, rows))
             self._producer.send_all(rows)
 
     def _begun(self, first: dict[str, Any]) -> TaskProducer:
         settings = {"transactional.id": self._id}
         producer = TaskProducer(self._options, settings)
         producer.begin(_TIMEOUT_S)
-        self._mark_topic = producer.topic_of(first)
-        self._rows_there = self._find_rows()
+        self._rows_there = self._find_rows(producer.topic_of(first))
         return producer
 
-    def _find_rows(self) -> int | None:
-        """Returns the rows of this micro-batch that are written; None if it is not. Raises WriteError."""
-        admin = AdminClient(self._connection())
-        began = time.monotonic()
-        while True:
-            asked = admin.list_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(self._id)], require_stable=True, request_timeout=_ASK_AGAIN_S
-            )
+    def _find_rows(self, topic: str) -> int | None:
+        """Returns the rows of this micro-batch that are written; None if it is not. Raises WriteError.
+
+        A consumer asks, not librdkafka's AdminClient: one whose requests timed out can wait for ever when it is freed.
+        """
+        with self._group() as group:
             try:
-                marks = asked[self._id].result().topic_partitions
-                break
+                (newest,) = group.committed([TopicPartition(topic, _MARK_PARTITION)], _TIMEOUT_S)
             except KafkaException as error:
-                said: KafkaError = error.args[0]
-                if said.code() not in _PASSING or time.monotonic() - began > _TIMEOUT_S:
-                    raise WriteError(f"The offsets of group {self._id} can't be read: {said.str()}") from None
-            time.sleep(_PAUSE_S)
-        newest = max((each for each in marks if each.offset >= 0), key=lambda each: each.offset, default=None)
-        if newest is None or newest.offset <= self._batch_id:
+                raise WriteError(f"The offsets of group {self._id} can't be read: {error.args[0].str()}") from None
+        if newest.error is not None:
+            raise WriteError(f"The offsets of group {self._id} can't be read: {newest.error.str()}")
+        if newest.offset <= self._batch_id:
             return None
         if newest.offset > self._batch_id + 1:
             raise WriteError(
                 f"Micro-batch {newest.offset - 1} is written as {self._id}, so {self._batch_id} can't be: "
                 "the query runs twice, or its checkpoint was set back"
             )
-        return int(newest.metadata)
+        return int(newest.metadata or 0)
 
     def _commit(self, producer: TaskProducer) -> None:
-        reader = Consumer({**self._connection(), "group.id": self._id})
+        """Commits the rows with a mark at each of their topics, because their order may be another next time."""
+        marks = [
+            TopicPartition(topic, _MARK_PARTITION, self._batch_id + 1, str(self._rows))
+            for topic in sorted(self._topics)
+        ]
+        with self._group() as group:
+            producer.commit(marks, group.consumer_group_metadata(), _TIMEOUT_S)
+
+    @contextmanager
+    def _group(self) -> Iterator[Consumer]:
+        """Yields a client of the group of the marks. With read_committed it waits for offsets of open transactions."""
+        consumer = Consumer({**self._connection(), "group.id": self._id, "isolation.level": "read_committed"})
         try:
-            group = reader.consumer_group_metadata()
-            mark = TopicPartition(self._mark_topic, 0, self._batch_id + 1, str(self._rows))
-            producer.commit([mark], group, _TIMEOUT_S)
+            yield consumer
         finally:
-            reader.close()
+            consumer.close()
 
     def _connection(self) -> dict[str, str | int | float | bool]:
         given = self._options.producer_settings()

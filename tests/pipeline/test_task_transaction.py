@@ -10,16 +10,22 @@ from support.clients.topics import create_topic
 PREFIX = "sink"
 
 
-class OneColumn:
-    """The part of a Spark schema that the sink reads."""
+class Column:
+    """The part of a field of a Spark schema that the sink reads."""
 
-    def __init__(self) -> None:
-        self.name = "value"
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.dataType = self
-        self.fields = [self]
 
     def simpleString(self) -> str:  # noqa: N802 (Spark's name)
         return "string"
+
+
+class Columns:
+    """The part of a Spark schema that the sink reads."""
+
+    def __init__(self, *names: str) -> None:
+        self.fields = [Column(name) for name in names]
 
 
 @pytest.fixture
@@ -27,7 +33,7 @@ def options(servers: str, topic: str) -> WriteOptions:
     pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
     create_topic(servers, topic, 1)
     given = {"kafka.bootstrap.servers": servers, "topic": topic, "kafka.transactional.id": PREFIX}
-    return write_options(given, OneColumn(), overwrite=False)
+    return write_options(given, Columns("value"), overwrite=False)
 
 
 def attempt(options: WriteOptions, batch_id: int, task: int = 0) -> Any:
@@ -41,13 +47,13 @@ def write(options: WriteOptions, batch_id: int, *values: str, task: int = 0) -> 
         transaction.send_all([{"value": value} for value in values])
 
 
-def committed(options: WriteOptions) -> list[str]:
-    """Returns the values that a reader of committed records sees."""
+def committed(options: WriteOptions, topic: str = "") -> list[str]:
+    """Returns the values that a reader of committed records sees in a topic, by default in that of the options."""
     given = {"bootstrap.servers": options.producer["bootstrap.servers"], "group.id": "reader"}
     consumer = Consumer({**given, "isolation.level": "read_committed", "enable.partition.eof": "true"})
     found = []
     try:
-        consumer.assign([TopicPartition(str(options.topic), 0, 0)])
+        consumer.assign([TopicPartition(topic or str(options.topic), 0, 0)])
         while (message := consumer.poll(60)) is not None and message.error() is None:
             found.append((message.value() or b"").decode())
     finally:
@@ -96,3 +102,17 @@ def test_task_that_gets_other_rows_when_repeated_is_refused(options: WriteOption
     with pytest.raises(WriteError, match=r"Micro-batch 3 is written .* so 2 can't be"):
         write(options, 2, "z")
     assert committed(options) == ["a", "b"]
+
+
+def test_rows_of_several_topics_are_written_once_in_whatever_order_they_come(servers: str, topic: str) -> None:
+    pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
+    names = [f"{topic}-one", f"{topic}-two"]
+    for name in names:
+        create_topic(servers, name, 1)
+    given = {"kafka.bootstrap.servers": servers, "kafka.transactional.id": topic}
+    options = write_options(given, Columns("topic", "value"), overwrite=False)
+    rows = [{"topic": name, "value": f"to {name}"} for name in names]
+    for order in (rows, rows[::-1]):
+        with attempt(options, 0) as transaction:
+            transaction.send_all(order)
+    assert [committed(options, name) for name in names] == [[f"to {name}"] for name in names]
