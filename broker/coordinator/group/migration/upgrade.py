@@ -23,7 +23,7 @@ from ..consumer.states import MemberState
 from ..group import Group
 from ..member import Member
 from ..modern.assignment import Assignment, assignment_of, pairs
-from ..modern.topics import TopicLookup, metadata_hash
+from ..modern.topics import TopicLookup
 from .client_protocol import Subscription, read_assignment, read_subscription
 from .policy import MigrationPolicy
 
@@ -32,6 +32,11 @@ __all__ = ["upgrade_records"]
 _MOST_MEMBERS = 1_000
 _MOST_BYTES = 512 * 1024
 """Limits of a group's members, and of their subscriptions and assignments: the event loop converts a group at once."""
+
+_NO_HASH = 0
+"""Of topics that nobody has looked at: whoever joins makes the next epoch. The leader's assignment may be incomplete,
+because it gives a partition that one member shall give back to nobody yet.
+"""
 
 
 def upgrade_records(
@@ -55,11 +60,10 @@ def upgrade_records(
     except ValueError:
         reason = "an unsupported custom assignor is in use. Use a default assignor before the upgrade"
         raise _refused(group, reason) from None
-    names = {name for metadata in described for name in metadata.names}
     given = {partition for own in assigned.values() for partition in pairs(own)}
     return (
         *described,
-        GroupEpoch(epoch, metadata_hash(names, topics)),
+        GroupEpoch(epoch, _NO_HASH),
         *(TargetMember(member_id, own) for member_id, own in assigned.items()),
         TargetEpoch(epoch),
         *(_current(member_id, epoch, own, owned[member_id], given) for member_id, own in assigned.items()),

@@ -87,6 +87,15 @@ async def test_partitions_that_a_member_may_not_have_given_back_yet_go_to_nobody
     assert {number for _, number in pairs(assigned)} == {2, 3}
 
 
+async def test_partitions_that_the_leader_held_back_are_assigned_also_when_a_consumer_without_topics_joins() -> None:
+    world = await world_of()
+    client = ClassicClient(world, "a", "t")
+    await share(world, [client], PARTITIONS[:2])
+    await world.beat("c", 0)
+    await client.follow()
+    assert client.owned == set(PARTITIONS)
+
+
 async def test_requests_that_wait_in_the_classic_group_are_told_to_join_again() -> None:
     world = await world_of()
     first, second = await classic_pair(world)
