@@ -9,7 +9,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from .....protocol.errors import FencedMemberEpochError
-from ..modern.assignment import EMPTY, Assignment, pairs
+from ..modern.assignment import EMPTY, Assignment, pairs, union
 from .records import CurrentMember
 from .states import MemberState
 
@@ -99,7 +99,7 @@ def _without_unsubscribed(current: CurrentMember, goal: Goal) -> CurrentMember:
     if not gone:
         return current
     keep = {topic_id: own for topic_id, own in current.assigned.items() if topic_id not in gone}
-    revoke = _union(current.revoking, gone)
+    revoke = union(current.revoking, gone)
     if _owns_any(goal.owned, revoke):
         return current._replace(state=MemberState.UNREVOKED_PARTITIONS, assigned=keep, revoking=revoke)
     return current._replace(assigned=keep)
@@ -108,10 +108,6 @@ def _without_unsubscribed(current: CurrentMember, goal: Goal) -> CurrentMember:
 def _owns_any(owned: Assignment | None, partitions: Assignment) -> bool:
     """Whether the client has some of the partitions. It may when it does not say what it has."""
     return owned is None or any(partition in owned.get(topic_id, _NOTHING) for topic_id, partition in pairs(partitions))
-
-
-def _union(one: Assignment, other: Assignment) -> Assignment:
-    return {topic_id: one.get(topic_id, _NOTHING) | other.get(topic_id, _NOTHING) for topic_id in {**one, **other}}
 
 
 def _put(assignment: dict[UUID, frozenset[int]], topic_id: UUID, partitions: frozenset[int]) -> None:

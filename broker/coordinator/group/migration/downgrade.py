@@ -1,12 +1,14 @@
 """Makes a consumer group a classic one, when its last member that uses the consumer protocol goes. No clock, no I/O.
 
-The members keep their ids, and get what the target gave them. The epoch becomes the generation.
+The members keep their ids, and what they have. The epoch becomes the generation. Kafka gives them what the target gave
+them, also partitions that other members still have.
 """
 
 from ..consumer.consumer_group import ConsumerGroup
 from ..consumer.records import MemberMetadata
 from ..group import Group
 from ..member import Member
+from ..modern.assignment import union
 from ..modern.topics import TopicLookup
 from ..states import GroupState
 from ..subscriptions import CONSUMER_PROTOCOL_TYPE
@@ -43,8 +45,9 @@ def classic_group(
     classic.refresh_subscribed_topics()
     for member_id, each in classic.members.items():
         is_newcomer = newcomer is not None and member_id == newcomer.member_id
-        target = group.target_of(without if is_newcomer else member_id)
-        classic.assign(each, assignment_bytes(target, each.metadata(classic.protocol_name), topics))
+        current = group.members[without if is_newcomer else member_id].current
+        owned = union(current.assigned, current.revoking)
+        classic.assign(each, assignment_bytes(owned, each.metadata(classic.protocol_name), topics))
     return classic
 
 

@@ -184,3 +184,23 @@ async def test_classic_group_of_a_stopped_consumer_group_becomes_a_consumer_grou
     generation_id = classic_group(world).generation_id
     answer = await world.beat("d", 0, names=("t",))
     assert answer.member_epoch == generation_id + 1
+
+
+async def test_classic_group_knows_which_member_has_a_partition_that_another_member_was_to_get() -> None:
+    world = await ConsumerWorld.loaded(Topics(t=4))
+    await world.beat("c", 0)
+    first, second = (ClassicClient(world, name, "t") for name in ("a", "b"))
+    await first.join()
+    await second.join()
+    assert (first.owned, second.owned) == (set(PARTITIONS), set())
+    await world.beat("c", -1)
+    answer = await world.beat("d", 0, names=("t",))
+    assert set(world.group.owners.values()) == {first.member_id}
+    assert answer.assignment == {}
+    await second.join()
+    assert second.owned == set()
+    await first.join()
+    await first.join()  # it has given back what it shall not keep
+    await second.join()
+    assert second.owned.isdisjoint(first.owned)
+    assert second.owned
