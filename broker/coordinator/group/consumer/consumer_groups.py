@@ -171,7 +171,8 @@ class ConsumerGroups:
             raise UnknownServerError("The records of the group are too large.")
         if isinstance(replaced, Group) and converted:
             self._conversions.upgraded(replaced, group)
-            self._timers.begin(group)
+            if not group.is_dead:  # it was written
+                self._timers.begin(group)
         elif replaced is not None:
             replaced.bury(self._now_ms())
         return answer

@@ -75,9 +75,9 @@ class Conversions:
         classic = self._without(group, leaving_id, None)
         if classic is None or not writer.write_classic(group, classic, done):
             return False
-        self._begin(group, classic)
-        text = f"member {leaving_id} left, the last of the consumer protocol"
-        self._rebalances.prepare(classic, RebalanceCause(RebalanceReason.MEMBER_LEFT, text))
+        if self._begin(group, classic):
+            text = f"member {leaving_id} left, the last of the consumer protocol"
+            self._rebalances.prepare(classic, RebalanceCause(RebalanceReason.MEMBER_LEFT, text))
         return True
 
     def replace_last(
@@ -111,8 +111,7 @@ class Conversions:
         has_changed = bool(before.pattern) or before.names != newcomer.names
         if not writer.write_classic(group, classic, written):
             return False
-        self._begin(group, classic)
-        if has_changed:
+        if self._begin(group, classic) and has_changed:
             text = f"static member {newcomer.member_id} returned with another subscription"
             self._rebalances.prepare(classic, RebalanceCause(RebalanceReason.MEMBER_REJOINED, text))
             self._joins.join(classic, replace(request, member_id=newcomer.member_id), reply)
@@ -127,11 +126,15 @@ class Conversions:
             return None
         return classic_group(group, leaving_id, newcomer, self._topics, self._now_ms())
 
-    def _begin(self, group: ConsumerGroup, classic: Group) -> None:
+    def _begin(self, group: ConsumerGroup, classic: Group) -> bool:
+        """Begin the members' sessions. False when the group was not written, so that its partition is loaded anew."""
+        group.bury(self._now_ms())
+        if classic.is_dead:
+            return False
         count, generation_id = len(classic.members), classic.generation_id
         logger.info(
             "group %s became a classic group of %d members in generation %d", group.group_id, count, generation_id
         )
-        group.bury(self._now_ms())
         for member in classic.members.values():
             self._rebalances.keep_alive(classic, member)
+        return True

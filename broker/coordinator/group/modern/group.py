@@ -13,6 +13,7 @@ class ModernGroup(GroupBase):
     """``epoch``: of the group. ``target_epoch``: the group epoch for which the target assignment was computed."""
 
     __slots__ = ()
+    is_dead: bool
     epoch: int
     target_epoch: int
     members: Mapping[str, Any]

@@ -42,7 +42,7 @@ class TargetRunsOf(ABC, Generic[G]):
         """Compute the target of a group that has none for its epoch."""
         group_id, epoch = group.group_id, group.epoch
         is_due = epoch > group.target_epoch and group.members and self._failed.get(group_id) != epoch
-        if not is_due or group_id in self._running:
+        if not is_due or group.is_dead or group_id in self._running:
             return
         self._failed.pop(group_id, None)
         self._running[group_id] = TurnsOf(

@@ -62,3 +62,9 @@ def test_target_is_computed_anew_when_a_member_joins_meanwhile() -> None:
     group = group_of_a_static_member()
     results = targets_computed(group, lambda: group.beat("c", 0, names=("t",)))
     assert [set(result) for result in results] == [{"a", "c"}]
+
+
+def test_no_target_is_computed_for_a_group_that_another_coordinator_has_now() -> None:
+    group = group_of_a_static_member()
+    group.group.bury(0)
+    assert targets_computed(group, lambda: None) == []

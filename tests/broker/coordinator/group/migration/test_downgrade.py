@@ -171,6 +171,20 @@ async def test_partition_is_loaded_anew_when_the_classic_group_is_not_written() 
     assert set(world.group.members) == {"c", *(client.member_id for client in clients)}
 
 
+@pytest.mark.parametrize("way", ["leave", "return", "return with another subscription"])
+async def test_group_of_a_coordinator_that_has_just_moved_does_not_become_classic(way: str) -> None:
+    world, _ = await mixed_world(instance_id="i")
+    world.log.led = set()
+    if way == "leave":
+        assert (await world.beat("c", -1, instance_id="i")).error is ErrorCode.NOT_COORDINATOR
+    else:
+        client = ClassicClient(world, "c", "t" if way == "return" else "u", instance_id="i")
+        client.send_join()
+        assert (await client.joined()).error is ErrorCode.NOT_COORDINATOR
+    assert world.coordinator.registry.get(GROUP) is None
+    assert world.time.armed_count == 0
+
+
 async def test_stopped_coordinator_of_a_mixed_group_has_no_timers() -> None:
     world, _ = await mixed_world()
     await world.coordinator.close()

@@ -120,6 +120,15 @@ async def test_group_in_its_first_rebalance_is_converted() -> None:
     assert client.owned
 
 
+async def test_group_of_a_coordinator_that_has_just_moved_does_not_become_a_consumer_group() -> None:
+    world = await world_of()
+    await classic_pair(world)
+    world.log.led = set()
+    assert (await world.beat("c", 0, names=("t",))).error is ErrorCode.NOT_COORDINATOR
+    assert world.coordinator.registry.get(GROUP) is None
+    assert world.time.armed_count == 0
+
+
 async def test_sessions_of_members_are_those_of_the_classic_protocol() -> None:
     world = await world_of()
     first, second = await classic_pair(world)
