@@ -6,7 +6,7 @@ protocol), or one that gives up all of them (the eager one). It counts instead o
 
 import asyncio
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from pybroker.protocol.codec import Message, decode, encode
@@ -41,6 +41,8 @@ _FIND_AGAIN = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 _PASSING = (*_FIND_AGAIN, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REBALANCE_IN_PROGRESS)
 
 Place = tuple[str, int]
+Topics = Mapping[str, tuple[UUID, int]]
+"""Ids and sizes by name."""
 
 
 class ClassicMember:
@@ -64,8 +66,10 @@ class ClassicMember:
         self._is_asked = False
         """Whether the coordinator has asked it to join again."""
         self._next_heartbeat_s = 0.0
-        self._led: Mapping[str, tuple[UUID, int]] | None = None
-        """Ids and sizes of the topics that it has assigned as the leader."""
+        self._assigned: set[Place] = set()
+        """Its assignment, also of topics whose ids it has not learned yet."""
+        self._led: tuple[Sequence[str], Topics] | None = None
+        """The topics to which the group subscribes, and those that existed when it assigned them as the leader."""
 
     @property
     def is_settled(self) -> bool:
@@ -145,7 +149,7 @@ class ClassicMember:
             self.member_id, self.epoch, self._is_asked = joined.member_id, joined.generation_id, False
             await self._sync(joined, topics)
 
-    async def _sync(self, joined: JoinGroupResponse, topics: Mapping[str, tuple[UUID, int]]) -> None:
+    async def _sync(self, joined: JoinGroupResponse, topics: Topics) -> None:
         assignments: list[SyncGroupRequestAssignment] = []
         self._led = None
         if joined.leader == joined.member_id:
@@ -170,7 +174,7 @@ class ClassicMember:
         self._history.granted(-1, Grant(self.member_id, self.epoch, None))
         await self._take(_read_assignment(answer.assignment), topics)
 
-    async def _take(self, assigned: set[Place], topics: Mapping[str, tuple[UUID, int]]) -> None:
+    async def _take(self, assigned: set[Place], topics: Topics) -> None:
         """Give back what is not assigned any more, then begin with what is new."""
         target = {OwnedPartition(topics[topic][0], number) for topic, number in assigned if topic in topics}
         self._names |= {topics[topic][0]: topic for topic, _ in assigned if topic in topics}
@@ -181,6 +185,7 @@ class ClassicMember:
             if delay_s < math.inf:
                 await asyncio.sleep(delay_s)
         await self._revoke(gone)
+        self._assigned = assigned
         now_s = self._client.loop.time()
         self.owned |= {each: now_s for each in target if each not in self.owned}
         self._is_in = not (gone and self.membership.keeps)  # after a revocation it joins again, as Java's client does
@@ -188,7 +193,7 @@ class ClassicMember:
 
     async def _lead(
         self, joined: JoinGroupResponse
-    ) -> tuple[list[SyncGroupRequestAssignment], Mapping[str, tuple[UUID, int]]]:
+    ) -> tuple[list[SyncGroupRequestAssignment], tuple[Sequence[str], Topics]]:
         """Share the partitions out. A partition that another member still has is given to nobody yet."""
         subscriptions = {each.member_id: _read_subscription(each.metadata) for each in joined.members}
         names = sorted({topic for each in subscriptions.values() for topic in each.topics})
@@ -209,7 +214,7 @@ class ClassicMember:
         return [
             SyncGroupRequestAssignment(member_id=member_id, assignment=_assignment(places))
             for member_id, places in shares.items()
-        ], topics
+        ], (names, topics)
 
     def _subscription(self) -> bytes:
         held = [
@@ -258,18 +263,23 @@ class ClassicMember:
             self._next_heartbeat_s = self._client.loop.time()
 
     async def _watch_topics(self) -> None:
-        """A leader joins again when topics have changed. Every member learns the ids of topics that were made anew."""
-        topics = await self._topics(self._led if self._led is not None else self.membership.names)
-        if self._led is not None and topics != self._led:
+        """A leader joins again when topics have come, grown or gone. Every member learns the ids of topics that came
+        after its assignment, or were made anew."""
+        topics = await self._topics(self.membership.names if self._led is None else self._led[0])
+        if self._led is not None and topics != self._led[1]:
             self._is_in = False
-        for partition in [each for each in self.owned if topics.get(self._names[each.topic_id], ())]:
-            name = self._names[partition.topic_id]
-            topic_id = topics[name][0]
-            if topic_id != partition.topic_id:
-                self._names[topic_id] = name
-                self.owned[OwnedPartition(topic_id, partition.number)] = self.owned.pop(partition)
+        since_s = {(self._names[each.topic_id], each.number): (each, owned) for each, owned in self.owned.items()}
+        for name, number in self._assigned:
+            if name not in topics:
+                continue
+            partition = OwnedPartition(topics[name][0], number)
+            self._names[partition.topic_id] = name
+            before, began_s = since_s.get((name, number), (None, self._client.loop.time()))
+            if before is not None:
+                del self.owned[before]
+            self.owned[partition] = began_s
 
-    async def _topics(self, names: Iterable[str]) -> dict[str, tuple[UUID, int]]:
+    async def _topics(self, names: Iterable[str]) -> Topics:
         """The ids and sizes of the topics that exist."""
         asked = [MetadataRequestTopic(name=name) for name in names]
         if not asked:
@@ -290,6 +300,7 @@ class ClassicMember:
     def _drop(self, partitions: Iterable[OwnedPartition]) -> None:
         for partition in list(partitions):
             del self.owned[partition]
+            self._assigned.discard((self._names[partition.topic_id], partition.number))
 
     async def _commit(self, partitions: Mapping[OwnedPartition, float]) -> None:
         names = {each: self._names[each.topic_id] for each in partitions}

@@ -24,10 +24,14 @@ Partitions = frozenset[OwnedPartition]
 
 
 class ClassicPicture(NamedTuple):
-    """The group while it is a classic one. ``members``: the topics and partitions of each."""
+    """The group while it is a classic one. ``members``: the topics and partitions of each.
+
+    ``has_returned``: whether a static member has returned in this generation. No leader notices that.
+    """
 
     generation: int
     members: dict[str, frozenset[tuple[str, int]]]
+    has_returned: bool = False
 
 
 class MemberPicture(NamedTuple):
@@ -154,7 +158,13 @@ class _Reader:
             self.log.classic = None
             return
         members = {each.member_id: _places(each.assignment) for each in content.members}
-        self.log.classic = ClassicPicture(content.generation, members)
+        before = self.log.classic
+        has_returned = (
+            before is not None
+            and before.generation == content.generation
+            and (before.has_returned or before.members.keys() != members.keys())
+        )
+        self.log.classic = ClassicPicture(content.generation, members, has_returned)
         self.log.reached |= {(member_id, content.generation) for member_id in members}
 
     def _check_type(self, was_classic: ClassicPicture | None, epoch: int) -> None:
