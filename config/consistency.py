@@ -1,12 +1,12 @@
 """Checks across several settings, as Kafka's broker makes them (``KafkaConfig.validateValues``).
 
-Kafka's checks for KRaft, share groups and SASL are left out. The check of the group session timeouts is
+Kafka's checks for KRaft and SASL are left out. The check of the group session timeouts is
 pybroker's own.
 """
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from .config import Config
 from .config_error import ConfigError
@@ -29,19 +29,9 @@ _ORDERED = (
     ("transaction.state.log.num.partitions", "pybroker.partitions.max.per.creation"),
 )
 
-# (lowest, value, highest)
-_BOUNDED_OF_CONSUMER_GROUPS = (
-    (
-        "group.consumer.min.heartbeat.interval.ms",
-        "group.consumer.heartbeat.interval.ms",
-        "group.consumer.max.heartbeat.interval.ms",
-    ),
-    (
-        "group.consumer.min.session.timeout.ms",
-        "group.consumer.session.timeout.ms",
-        "group.consumer.max.session.timeout.ms",
-    ),
-)
+# Names after ``group.consumer`` and ``group.share``, and after ``min`` and ``max`` there.
+_BOUNDED_OF_CONSUMER_GROUPS = ("heartbeat.interval.ms", "session.timeout.ms")
+_BOUNDED_OF_SHARE_GROUPS = (*_BOUNDED_OF_CONSUMER_GROUPS, "record.lock.duration.ms")
 
 
 def check_consistency(config: Config) -> None:
@@ -174,7 +164,9 @@ def _check_groups(config: Config) -> None:
         )
     protocols = set(config.list("group.coordinator.rebalance.protocols"))
     if not {"classic"} <= protocols <= {"classic", "consumer", "share"}:
-        raise _bad(config, "group.coordinator.rebalance.protocols", "must be classic, or classic,consumer")
+        raise _bad(
+            config, "group.coordinator.rebalance.protocols", "must be classic, perhaps with consumer and share"
+        )
     if asks_for_consumer_protocol(config):
         _check_consumer_groups(config)
     if asks_for_share_groups(config):
@@ -182,12 +174,7 @@ def _check_groups(config: Config) -> None:
 
 
 def _check_consumer_groups(config: Config) -> None:
-    for least, name, most in _BOUNDED_OF_CONSUMER_GROUPS:
-        if not config.int(least) <= config.int(name) <= config.int(most):
-            raise _bad(config, name, f"must be from {config.shown(least)} to {config.shown(most)}")
-    if config.int("group.consumer.heartbeat.interval.ms") >= config.int("group.consumer.session.timeout.ms"):
-        below = config.shown("group.consumer.session.timeout.ms")
-        raise _bad(config, "group.consumer.heartbeat.interval.ms", f"must be below {below}")
+    _check_bounds(config, "group.consumer", _BOUNDED_OF_CONSUMER_GROUPS)
     assignors = config.list("group.consumer.assignors")
     if not assignors or not all(map(assignor_name, assignors)):
         raise _bad(config, "group.consumer.assignors", "must name uniform, range or both; other classes need a JVM")
@@ -198,9 +185,17 @@ def _check_share_groups(config: Config) -> None:
     if not config.uses_embedded_store:
         name = "group.coordinator.rebalance.protocols"
         raise _bad(config, name, "must not name share while zookeeper.connect is set")
-    if config.int("group.share.heartbeat.interval.ms") >= config.int("group.share.session.timeout.ms"):
-        below = config.shown("group.share.session.timeout.ms")
-        raise _bad(config, "group.share.heartbeat.interval.ms", f"must be below {below}")
+    _check_bounds(config, "group.share", _BOUNDED_OF_SHARE_GROUPS)
+
+
+def _check_bounds(config: Config, prefix: str, names: Sequence[str]) -> None:
+    for each in names:
+        least, name, most = f"{prefix}.min.{each}", f"{prefix}.{each}", f"{prefix}.max.{each}"
+        if not config.int(least) <= config.int(name) <= config.int(most):
+            raise _bad(config, name, f"must be from {config.shown(least)} to {config.shown(most)}")
+    interval, session = f"{prefix}.heartbeat.interval.ms", f"{prefix}.session.timeout.ms"
+    if config.int(interval) >= config.int(session):
+        raise _bad(config, interval, f"must be below {config.shown(session)}")
 
 
 def _check_protocol_version(config: Config) -> None:

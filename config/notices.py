@@ -28,6 +28,8 @@ _TOO_MANY_REPLICAS = {
 _ACTED_ON_BY_LISTENER = frozenset({"connections.max.reauth.ms", "max.connection.creation.rate", "max.connections"})
 _OF_LISTENER = re.compile(r"(?P<prefix>listener\.name\.[^.]+\.(?:[^.]+\.(?=sasl\.))?)(?P<own>.+)")
 _TLS, _SASL = "ssl.", "sasl."
+_SHARE_GROUPS = ("group.share.", "share.coordinator.")
+_SHARE_GROUPS_ARE_OFF = "group.coordinator.rebalance.protocols does not name share"
 
 
 def notices(config: "Config") -> list[str]:
@@ -86,12 +88,18 @@ def _of_known(config: "Config", name: str, setting: Setting) -> list[str]:
             return [f"{where} has no effect: {note}"]
         case SupportKind.PARTLY if config.value_given(name) != setting.default_value(config.uses_embedded_store):
             return [f"{where} has effect only in part: {note}"]
+        case SupportKind.ACTED_ON if setting.name.startswith(_SHARE_GROUPS):
+            return [] if _serves_share_groups(config) else [f"{where} has no effect: {_SHARE_GROUPS_ARE_OFF}"]
         case SupportKind.ACTED_ON if setting.name.startswith(_TLS):
             return [] if _is_for_tls(config, name, setting) else [f"{where} has no effect: the listeners use no TLS"]
         case SupportKind.ACTED_ON if name != setting.name and setting.name not in _ACTED_ON_BY_LISTENER:
             if not setting.name.startswith(_SASL):
                 return [f"{where} has no effect yet: {setting.name} applies to all listeners"]
     return []
+
+
+def _serves_share_groups(config: "Config") -> bool:
+    return "share" in config.list("group.coordinator.rebalance.protocols")
 
 
 def _is_for_tls(config: "Config", name: str, setting: Setting) -> bool:

@@ -27,7 +27,7 @@ _KRAFT_ONLY = {
 _KRAFT_PREFIXES = ("controller.quorum.", "metadata.log.")
 _LISTENERS = ("listeners", "advertised.listeners")
 _PROTOCOLS = "group.coordinator.rebalance.protocols"
-_NOT_SERVED = ("share", "streams")
+_NOT_SERVED = ("streams",)
 _NODE_ID = re.compile(r"\d+", re.ASCII)
 
 

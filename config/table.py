@@ -40,7 +40,7 @@ BROKER_SECTIONS: tuple[tuple[str, tuple[Setting, ...]], ...] = (
     ("Protection", security.SETTINGS),
     ("ZooKeeper", zookeeper.SETTINGS),
     ("Newer group protocols", group_protocols.SETTINGS),
-    ("Share coordinator", share_coordinator.SETTINGS),
+    ("Share sessions and share coordinator", share_coordinator.SETTINGS),
     ("Tiered storage", remote_storage.SETTINGS),
     ("KRaft", kraft.SETTINGS),
     ("pybroker's own", own.SETTINGS),

@@ -11,9 +11,7 @@ CLIENT_TELEMETRY = not_yet("client telemetry")
 METRICS = not_yet("metrics")
 PROTOCOL_VERSION = partly("it must be from 3.0 to 3.9")
 CONNECTION_TUNING = not_yet("tuning of connections between brokers")
-SHARE_STATE = not_yet("share groups")
 SELECTOR = partly("only org.apache.kafka.common.replica.RackAwareReplicaSelector; other classes need a JVM")
-SHARE_GROUPS = not_yet("share groups")
 TIERED_STORAGE = not_yet("tiered storage")
 TOKENS = not_yet("delegation tokens")
 UNSTABLE_APIS = not_yet("unstable versions of APIs")
@@ -30,6 +28,8 @@ NETWORK_THREADS = no_meaning("one event loop serves all connections")
 NEW_GROUPS = no_meaning("Kafka 3.9 serves the newer group protocols in KRaft mode only")
 PEM_STORES = no_meaning("certificates in PEM are not encrypted")
 PURGATORY = no_meaning("an answered request leaves the purgatory at once")
+SHARE_GROUP_COUNT = no_meaning("as in Kafka 4.2, the number of share groups has no bound")
+SHARE_SWITCH = no_meaning("group.coordinator.rebalance.protocols decides whether share groups are served")
 
 # Missing protection: a broker that started without it would be open where the operator wanted it closed.
 AUTHORIZATION = ACTED_ON

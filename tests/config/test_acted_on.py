@@ -3,6 +3,7 @@
 It is read by its own name, by its topic setting's name, or as a value that Config derives.
 """
 
+import re
 from pathlib import Path
 
 import pybroker
@@ -19,6 +20,7 @@ THROUGH = {
     "authorizer.class.name": "AuthorizationSettings",
     "connections.max.reauth.ms": "mechanisms_of_listener",
     "group.coordinator.rebalance.protocols": "asks_for_consumer_protocol",
+    "group.share.record.lock.duration.ms": '"share.record.lock.duration.ms"',
     "inter.broker.listener.name": "inter_broker_listener_name",
     "listeners": "listeners()",
     "listener.security.protocol.map": "listeners()",
@@ -53,13 +55,11 @@ THROUGH = {
     "zookeeper.ssl.protocol": '{_PREFIX}protocol"',
     "zookeeper.ssl.truststore.type": '"zookeeper.ssl.truststore"',
 }
+# `tests/config/test_config.py` and `test_group_config.py` try the settings that bound others.
+BOUNDS_OF_GROUPS = re.compile(r"group\.(consumer|share)\.(min|max)\.[a-z.]+\.ms")
 # Acted on by checks in `config/`.
 CHECKED_HERE = {
     "broker.id.generation.enable",
-    "group.consumer.max.heartbeat.interval.ms",
-    "group.consumer.max.session.timeout.ms",
-    "group.consumer.min.heartbeat.interval.ms",
-    "group.consumer.min.session.timeout.ms",
     "pybroker.http.insecure",
     "sasl.client.callback.handler.class",
     "sasl.login.callback.handler.class",
@@ -78,7 +78,9 @@ def sources() -> str:
 ACTED_ON = [
     setting
     for setting in [*BROKER_SETTINGS.values(), *TOPIC_SETTINGS.values()]
-    if setting.support.kind is SupportKind.ACTED_ON and setting.name not in CHECKED_HERE
+    if setting.support.kind is SupportKind.ACTED_ON
+    and setting.name not in CHECKED_HERE
+    and not BOUNDS_OF_GROUPS.fullmatch(setting.name)
 ]
 
 

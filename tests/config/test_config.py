@@ -162,7 +162,13 @@ def test_the_bound_on_requests_follows_a_larger_frame_and_is_checked_when_given(
         ("group.coordinator.rebalance.protocols=consumer", "group.coordinator.rebalance.protocols="),
         ("group.coordinator.rebalance.protocols=classic,unknown", "group.coordinator.rebalance.protocols="),
         (SHARE + "zookeeper.connect=localhost:2181", "group.coordinator.rebalance.protocols=classic,share"),
-        (SHARE + "group.share.heartbeat.interval.ms=45000", "group.share.heartbeat.interval.ms=45000"),
+        (SHARE + "group.share.heartbeat.interval.ms=4999", "group.share.heartbeat.interval.ms=4999"),
+        (SHARE + "group.share.session.timeout.ms=60001", "group.share.session.timeout.ms=60001"),
+        (SHARE + "group.share.record.lock.duration.ms=14999", "group.share.record.lock.duration.ms=14999"),
+        (
+            SHARE + "group.share.heartbeat.interval.ms=45000\ngroup.share.max.heartbeat.interval.ms=45000",
+            "group.share.heartbeat.interval.ms=45000",
+        ),
         (CONSUMER + "group.consumer.heartbeat.interval.ms=4999", "group.consumer.heartbeat.interval.ms=4999"),
         (CONSUMER + "group.consumer.session.timeout.ms=60001", "group.consumer.session.timeout.ms=60001"),
         (
@@ -318,6 +324,9 @@ def test_security_setting_that_is_empty_or_kafkas_default_is_accepted(text: str)
             "num.partition (settings line 1) is ignored: there is no such setting; did you mean num.partitions",
         ),
         ("confluent.support.metrics.enable=true", "is ignored: there is no such setting"),
+        ("group.share.max.size=50", "no effect: group.coordinator.rebalance.protocols does not name share"),
+        ("share.coordinator.write.timeout.ms=9", "no effect: group.coordinator.rebalance.protocols does not name"),
+        (SHARE + "group.share.max.groups=50", "no effect: as in Kafka 4.2, the number of share groups has no bound"),
         (
             "offsets.topic.replication.factor=3",
             "offsets.topic.replication.factor=3 (settings line 1) with a single broker",
@@ -338,6 +347,7 @@ def test_ineffective_setting_is_reported_once_in_one_line(text: str, words: str)
         "num.partitions=3",
         "log.cleanup.policy=delete",
         "inter.broker.protocol.version=3.9-IV0",
+        SHARE + "group.share.max.size=50\nshare.coordinator.write.timeout.ms=9",
         "#x=1",
         "listeners=SSL://:9093,PLAINTEXT://:9092\nssl.keystore.location=/k\nlistener.name.ssl.ssl.client.auth=required",
     ],

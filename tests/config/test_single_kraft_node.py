@@ -61,8 +61,8 @@ def test_single_kraft_node_keeps_its_settings_of_group_protocols() -> None:
 
 
 def test_protocol_of_kafka_streams_is_left_out_for_a_single_kraft_node_and_named() -> None:
-    config = load_config(f"{NODE}group.coordinator.rebalance.protocols=classic, consumer, streams\n")
-    assert config.list("group.coordinator.rebalance.protocols") == ("classic", "consumer")
+    config = load_config(f"{NODE}group.coordinator.rebalance.protocols=classic, consumer, share, streams\n")
+    assert config.list("group.coordinator.rebalance.protocols") == ("classic", "consumer", "share")
     assert notices(config)[0].endswith("; these group protocols are not served: streams")
 
 

@@ -51,7 +51,7 @@ def test_topic_setting_equals_kafkas_definition(row: dict[str, Any]) -> None:
 
 
 def test_table_has_only_settings_of_kafka_and_pybroker() -> None:
-    """The share coordinator's are of Kafka 4."""
+    """The settings of share sessions and of the share coordinator are of Kafka 4."""
     assert set(BROKER_SETTINGS) == {row["name"] for row in REFERENCE["broker"]} | {
         setting.name for setting in (*own.SETTINGS, *observing.SETTINGS, *share_coordinator.SETTINGS)
     }
@@ -83,6 +83,7 @@ def test_defaults_differ_from_kafkas_with_the_embedded_store_only_or_for_being_o
         "group.consumer.migration.policy": AppliesWhen.ALWAYS,
         "group.coordinator.rebalance.protocols": AppliesWhen.EMBEDDED_STORE,
         "group.initial.rebalance.delay.ms": AppliesWhen.EMBEDDED_STORE,
+        "group.share.partition.max.record.locks": AppliesWhen.ALWAYS,
         "log.dir": AppliesWhen.EMBEDDED_STORE,
         "offsets.topic.replication.factor": AppliesWhen.EMBEDDED_STORE,
         "queued.max.request.bytes": AppliesWhen.ALWAYS,

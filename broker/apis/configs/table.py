@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from ....config.group_protocols import asks_for_share_groups
 from ....protocol.apis import ApiKey
 from ...requests.context import Handler
 from ...requests.group_version import SETTINGS_API
@@ -18,10 +19,10 @@ __all__ = ["config_apis"]
 
 def config_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     settings, metadata, topic_exists = parts.settings, parts.metadata, parts.cache.has_topic
-    group_version = parts.group_version
+    group_version, has_share_groups = parts.group_version, asks_for_share_groups(parts.config)
 
     def has_groups() -> bool:
-        return group_version.level > 0
+        return has_share_groups or group_version.level > 0
 
     altered_config = settings.altered_config(topic_exists, metadata.settings_limit, has_groups)
     table: dict[ApiKey, Handler] = {

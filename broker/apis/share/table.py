@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from functools import partial
 
-from ....config.config import Config
 from ....protocol.apis import ApiKey
 from ...requests.context import Handler
 from ...share.active_share_partition import ActiveSharePartition, SharePorts
@@ -31,7 +30,7 @@ def share_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         partitions,
         SharePorts(coordination.states, parts.timers, find_first),
         lambda group_id: ShareSettings.of(config, parts.settings.groups(group_id)),
-        max_sessions=_most_members(config),
+        max_sessions=config.int("group.share.max.share.sessions"),
         max_partitions=config.int("pybroker.fetch.sessions.max.partitions"),
     )
     parts.changes.on_leadership(shares.leadership_changed)
@@ -54,8 +53,3 @@ def share_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         ),
         ApiKey.SHARE_ACKNOWLEDGE: ShareAcknowledge(shares, partitions, cache),
     }
-
-
-def _most_members(config: Config) -> int:
-    """The most share sessions: those of all members that all share groups may have."""
-    return config.int("group.share.max.groups") * config.int("group.share.max.size")
