@@ -1,6 +1,6 @@
 """The requests for the states of share partitions that this broker stores."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from ....protocol.errors import ErrorCode
@@ -13,6 +13,7 @@ from .rules import initialized, read_by_leader, written
 from .settings import ShareCoordinatorSettings
 from .state import DELETION, StateRecord, StoredState
 from .state_writer import StateWriter
+from .write_parts import parts_of
 
 __all__ = ["StateRequests"]
 
@@ -54,6 +55,19 @@ class StateRequests:
         self._change(key, decide, partial(_tell_state, done))
 
     def write(self, key: SharePartitionKey, write: StateWrite, done: Callable[[ErrorCode], None]) -> None:
+        """The parts of a large write are stored one by one; after an error some of them may be stored."""
+        self._write_next(key, parts_of(write), done, ErrorCode.NONE)
+
+    def _write_next(
+        self, key: SharePartitionKey, parts: Iterator[StateWrite], done: Callable[[ErrorCode], None], code: ErrorCode
+    ) -> None:
+        part = next(parts, None) if code is ErrorCode.NONE else None
+        if part is None:
+            done(code)
+        else:
+            self._write_part(key, part, partial(self._write_next, key, parts, done))
+
+    def _write_part(self, key: SharePartitionKey, write: StateWrite, done: Callable[[ErrorCode], None]) -> None:
         def decide(state: StoredState | None) -> StateRecord | ErrorCode:
             if not self._has_space(len(write.batches)):
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -17,14 +17,15 @@ from ..internal_log import AppendOutcome, InternalAppend, RecordSink
 from .entry import Change, Entry, Result, Round
 from .records import encode_record
 from .registry import ShareRegistry
-from .state import Snapshot, StateRecord, state_after
+from .state import Deletion, Snapshot, StateRecord, state_after
+from .write_parts import MAX_BATCHES
 
 __all__ = ["StateWriter"]
 
 _MAX_WAITING = 1_000
 """Changes of one share partition. Its leader's requests come one by one, unless the log is very slow."""
 _MAX_RECORDS = 100
-"""Records of a batch."""
+"""Records of a batch. It ends earlier when they change more than `MAX_BATCHES` batches of a state."""
 
 
 class StateWriter:
@@ -61,7 +62,8 @@ class StateWriter:
         state = entry.state
         changes: list[tuple[Change, Result]] = []
         records: list[StateRecord] = []
-        while entry.waiting and len(records) < _MAX_RECORDS:
+        batches = 0
+        while entry.waiting and len(records) < _MAX_RECORDS and batches < MAX_BATCHES:
             change = entry.waiting.popleft()
             verdict = change.decide(state)
             if isinstance(verdict, ErrorCode):
@@ -69,6 +71,7 @@ class StateWriter:
                 continue
             if verdict is not None:
                 records.append(verdict)
+                batches += 0 if isinstance(verdict, Deletion) else len(verdict.batches)
                 state = state_after(state, verdict)
             changes.append((change, state))
         if not records:

@@ -7,7 +7,9 @@ from pybroker.broker.coordinator.share.ports import SharePartitionKey
 from pybroker.broker.coordinator.share.records import decode_record, encode_record
 from pybroker.broker.coordinator.share.state import DELETION, Snapshot, StateRecord, Update
 from pybroker.broker.coordinator.share.state_batch import StateBatch
-from pybroker.protocol.codec import DecodeError
+from pybroker.protocol.codec import DecodeError, encode
+from pybroker.protocol.messages.share_group_state import ShareUpdateValue
+from pybroker.protocol.messages.share_group_state import StateBatch as Batch
 
 KEY = SharePartitionKey("g", UUID(int=7), 3)
 BATCHES = (StateBatch(5, 9, 0, 1), StateBatch(10, 10, 2, 2))
@@ -53,3 +55,20 @@ def test_deletion_is_a_snapshot_without_value() -> None:
 def test_broken_or_unknown_record_is_an_error(key: bytes, value: bytes | None) -> None:
     with pytest.raises(DecodeError):
         decode_record(key, value)
+
+
+@pytest.mark.parametrize("count", [0, 1, 126, 127, 128, 20_000])
+@pytest.mark.parametrize("complete_count", [-1, 7])
+def test_batches_are_packed_as_the_codec_encodes_them(count: int, complete_count: int) -> None:
+    batches = [StateBatch(2**40 + 2 * offset, 2**40 + 2 * offset, 4, 300) for offset in range(count)]
+    expected = ShareUpdateValue(
+        snapshot_epoch=1,
+        leader_epoch=2,
+        start_offset=3,
+        delivery_complete_count=complete_count,
+        state_batches=[
+            Batch(first_offset=each.first_offset, last_offset=each.last_offset, delivery_state=4, delivery_count=300)
+            for each in batches
+        ],
+    )
+    assert encode_record(KEY, Update(1, 2, 3, complete_count, batches))[1] == b"\0\0" + encode(expected, 0)

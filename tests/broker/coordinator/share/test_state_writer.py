@@ -4,8 +4,11 @@ from uuid import UUID
 
 import pytest
 from pybroker.broker.coordinator.share.ports import SharePartitionKey, StateRead, StateSummary, StateWrite
+from pybroker.broker.coordinator.share.records import decode_record
 from pybroker.broker.coordinator.share.settings import ShareCoordinatorSettings
+from pybroker.broker.coordinator.share.state import Update
 from pybroker.broker.coordinator.share.state_batch import StateBatch
+from pybroker.broker.coordinator.share.write_parts import MAX_BATCHES
 from pybroker.protocol.errors import ErrorCode, NotEnoughReplicasError, NotLeaderOrFollowerError
 from pybroker.protocol.records.batch import iter_batches
 from support.shares.share_states import ShareStates
@@ -114,3 +117,26 @@ def test_deleted_state_takes_no_memory() -> None:
     assert world.ask("delete", KEY) == [ErrorCode.NONE]
     assert world.registry.memory.used_bytes == 0
     assert world.ask("read", KEY, 0) == [ErrorCode.INVALID_REQUEST]
+
+
+def test_large_write_is_stored_in_parts_of_which_the_last_moves_the_start_offset() -> None:
+    world = begun()
+    batches = [StateBatch(2 * number, 2 * number, 2, 1) for number in range(2 * MAX_BATCHES + 1)]
+    offset = batches[-1].first_offset
+    assert world.ask("write", KEY, StateWrite(0, -1, offset, 0, batches)) == [ErrorCode.NONE]
+    records = [decode_record(record.key or b"", record.value)[1] for record in world.topic.records()]
+    parts = [(len(record.batches), record.start_offset) for record in records if isinstance(record, Update)]
+    assert parts == [(MAX_BATCHES, -1), (MAX_BATCHES, -1), (1, offset)]
+    assert world.states() == world.replayed()
+
+
+def test_many_large_writes_that_wait_are_not_written_in_one_batch() -> None:
+    world = begun()
+    world.topic.hold()
+    batches = [StateBatch(2 * number, 2 * number, 2, 1) for number in range(MAX_BATCHES)]
+    answers = [world.ask("write", KEY, StateWrite(0, -1, -1, 0, batches)) for _ in range(4)]
+    world.topic.release()
+    assert answers == [[ErrorCode.NONE]] * 4
+    partition = world.registry.partition_for(KEY)
+    counts = [batch.record_count for each in world.topic.batches[partition] for batch in iter_batches(each)]
+    assert counts == [1] * 5
