@@ -29,6 +29,7 @@ from .coordinator.group.share.share_groups import SharePorts
 from .coordinator.internal_topic import InternalTopic, consumer_offsets_settings, transaction_state_settings
 from .coordinator.leadership_moves import CoordinatorMoves
 from .coordinator.marker_writer import MarkerWriter, ProducerMarker
+from .coordinator.share.no_states import NoShareStates
 from .coordinator.transaction.coordinator import CoordinatorPorts, TransactionCoordinator
 from .coordinator.transaction.end_markers import EndMarker, MarkersToWrite
 from .coordinator.transaction.gathered_additions import GatheredAdditions
@@ -82,10 +83,9 @@ class Coordinators:
         topics = CachedTopics(parts.cache)
         consumers = ConsumerPorts(ConsumerGroupSettings.from_config(config), topics, parts.group_config)
         self.share = self._share_coordination(loop, config, environment) if asks_for_share_groups(config) else None
-        shares = None
-        if self.share is not None:
-            share_settings = ShareGroupSettings.from_config(config)
-            shares = SharePorts(share_settings, topics, self.share.states, parts.group_config)
+        share_states = NoShareStates() if self.share is None else self.share.states
+        share_settings = ShareGroupSettings.from_config(config)
+        shares = SharePorts(share_settings, topics, share_states, parts.group_config)
         self.groups = GroupCoordinator(
             GroupSettings.from_config(config), offsets, timers, now_ms, environment.new_uuid, consumers, shares
         )

@@ -164,9 +164,7 @@ def _check_groups(config: Config) -> None:
         )
     protocols = set(config.list("group.coordinator.rebalance.protocols"))
     if not {"classic"} <= protocols <= {"classic", "consumer", "share"}:
-        raise _bad(
-            config, "group.coordinator.rebalance.protocols", "must be classic, perhaps with consumer and share"
-        )
+        raise _bad(config, "group.coordinator.rebalance.protocols", "must be classic, perhaps with consumer and share")
     if asks_for_consumer_protocol(config):
         _check_consumer_groups(config)
     if asks_for_share_groups(config):

@@ -18,11 +18,14 @@ __all__ = ["DeleteGroups"]
 
 
 class DeleteGroups:
-    """Handler. ``shares``: None where share groups are not served."""
+    """Handler. Where share groups are not served (``serves_shares``), those with states stay: UNSUPPORTED_VERSION."""
 
-    def __init__(self, administration: Administration, shares: ShareOffsets | None = None) -> None:
+    def __init__(
+        self, administration: Administration, shares: ShareOffsets | None = None, *, serves_shares: bool = True
+    ) -> None:
         self._administration = administration
         self._shares = shares
+        self._serves_shares = serves_shares
 
     def __call__(
         self, context: RequestContext, request: DeleteGroupsRequest
@@ -41,8 +44,10 @@ class DeleteGroups:
     ) -> DeleteGroupsResponse:
         codes = dict.fromkeys(denied, ErrorCode.GROUP_AUTHORIZATION_FAILED)
         for group_id in shared:
+            code = ErrorCode.UNSUPPORTED_VERSION
             try:
-                code: ErrorCode = await awaited(partial(shares.delete_states, group_id))
+                if self._serves_shares:
+                    code = await awaited(partial(shares.delete_states, group_id))
             except KafkaError as error:
                 code = error.code
             if code is not ErrorCode.NONE:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from ....base.kafka_names import CONSUMER_OFFSETS_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
+from ....config.group_protocols import asks_for_share_groups
 from ....protocol.apis import ApiKey
 from ...coordinator.coordinator_directory import CoordinatorDirectory
 from ...coordinator.coordinator_topic import CoordinatorTopic
@@ -49,7 +50,9 @@ def group_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         ApiKey.OFFSET_DELETE: OffsetDelete(groups.administration, topic_exists),
         ApiKey.DESCRIBE_GROUPS: DescribeGroups(groups.administration),
         ApiKey.LIST_GROUPS: ListGroups(groups.administration),
-        ApiKey.DELETE_GROUPS: DeleteGroups(groups.administration, groups.share_offsets),
+        ApiKey.DELETE_GROUPS: DeleteGroups(
+            groups.administration, groups.share_offsets, serves_shares=asks_for_share_groups(parts.config)
+        ),
         # Where the consumer protocol (KIP-848) is not served, admin tools ask DescribeGroups.
         ApiKey.CONSUMER_GROUP_HEARTBEAT: ConsumerGroupHeartbeat(groups.consumers, parts.group_version),
         ApiKey.CONSUMER_GROUP_DESCRIBE: ConsumerGroupDescribe(groups.consumers, parts.group_version),
