@@ -1,0 +1,138 @@
+"""A share group of a running broker: it outlives restarts, and need not see the records of aborted transactions."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from confluent_kafka import Producer
+from pybroker import Broker
+from pybroker.broker.library.broker import BlockingBroker
+from pybroker.protocol.messages.list_groups import ListGroupsRequest
+from pybroker.protocol.messages.share_acknowledge import (
+    AcknowledgementBatch,
+    AcknowledgePartition,
+    AcknowledgeTopic,
+    ShareAcknowledgeRequest,
+)
+from pybroker.protocol.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
+from pybroker.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from support.clients.config_requests import SET, Change, Resource, alter
+from support.clients.wire_client import WireClient
+from support.clients.wire_member import wait_for_coordinator
+from support.share_groups.members import acquired_offsets
+
+SETTINGS = {
+    "group.coordinator.rebalance.protocols": "classic,share",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+}
+GROUP_RESOURCE = 32
+ACCEPT = 1
+MARKERS = {1, 3, 5}
+"""The offsets of the ends of the transactions, of which each has one record."""
+SESSION_S = 45
+
+
+class Member:
+    """A member of group "g", subscribed to topic "t", whose every step a test takes."""
+
+    def __init__(self, client: WireClient, member_id: str) -> None:
+        self._client = client
+        self._member_id = member_id
+        self._epoch = 0
+        self._topic_id = self._joined()
+
+    def _joined(self) -> UUID:
+        epoch, assignment = 0, None
+        while not (assignment and assignment.topic_partitions):
+            request = ShareGroupHeartbeatRequest(group_id="g", member_id=self._member_id, member_epoch=epoch)
+            request.subscribed_topic_names = ["t"]
+            answer = self._client.ask(request, 1)
+            if not answer.error_code:
+                epoch, assignment = answer.member_epoch, answer.assignment
+        (topic,) = assignment.topic_partitions
+        return UUID(int=topic.topic_id.int)
+
+    def offsets(self, count: int) -> list[int]:
+        """The offsets of ``count`` records or more that the member gets."""
+        found: list[int] = []
+        while len(found) < count:
+            topic = FetchTopic(topic_id=self._topic_id, partitions=[FetchPartition(partition_index=0)])
+            request = ShareFetchRequest(
+                group_id="g", member_id=self._member_id, share_session_epoch=self._epoch, topics=[topic]
+            )
+            request.max_wait_ms, request.min_bytes, request.max_bytes = 500, 1, 1 << 20
+            request.max_records = request.batch_size = 500
+            answer = self._client.ask(request, 1)
+            if not answer.error_code:
+                self._epoch += 1
+                found += acquired_offsets(answer)
+        return found
+
+    def accept(self, offset: int) -> None:
+        batch = AcknowledgementBatch(first_offset=offset, last_offset=offset, acknowledge_types=[ACCEPT])
+        partition = AcknowledgePartition(partition_index=0, acknowledgement_batches=[batch])
+        request = ShareAcknowledgeRequest(group_id="g", member_id=self._member_id, share_session_epoch=self._epoch)
+        request.topics = [AcknowledgeTopic(topic_id=self._topic_id, partitions=[partition])]
+        self._epoch += 1
+        answer = self._client.ask(request, 1)
+        assert (answer.error_code, answer.responses[0].partitions[0].error_code) == (0, 0)
+
+
+@contextmanager
+def member(broker: BlockingBroker, member_id: str) -> Iterator[Member]:
+    wait_for_coordinator(broker.bootstrap_servers, "g")
+    with WireClient(broker.bootstrap_servers) as client:
+        yield Member(client, member_id)
+
+
+def produce(broker: BlockingBroker, *transactions: tuple[bytes, bool]) -> None:
+    """A record in a transaction of its own each, which is committed (True) or aborted."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "id"})
+    producer.init_transactions(60)
+    for value, is_committed in transactions:
+        producer.begin_transaction()
+        producer.produce("t", value, partition=0)
+        assert producer.flush(60) == 0
+        (producer.commit_transaction if is_committed else producer.abort_transaction)(60)
+
+
+def set_on_group(broker: BlockingBroker, **settings: str) -> None:
+    changes = [Change(name.replace("_", "."), SET, value) for name, value in settings.items()]
+    with WireClient(broker.bootstrap_servers) as client:
+        (response,) = client.ask(alter((Resource(GROUP_RESOURCE, "g"), changes)), 1).responses
+    assert response.error_code == 0
+
+
+def groups_of(broker: BlockingBroker) -> Sequence[Any]:
+    with WireClient(broker.bootstrap_servers) as client:
+        while (answer := client.ask(ListGroupsRequest(), 5)).error_code:
+            pass
+    return [(each.group_id, each.group_type, each.group_state) for each in answer.groups]
+
+
+def test_accepted_records_of_committed_transactions_never_come_again_not_even_after_a_restart() -> None:
+    with Broker(SETTINGS) as broker:
+        set_on_group(broker, share_auto_offset_reset="earliest", share_isolation_level="read_committed")
+        produce(broker, (b"a", True), (b"b", False), (b"c", True))
+        with member(broker, "first") as first:
+            offsets = first.offsets(5)
+            first.accept(offsets[0])
+        broker.restart()
+        with member(broker, "second") as second:
+            assert (set(offsets) - MARKERS, set(second.offsets(4)) - MARKERS) == ({0, 4}, {4})
+
+
+def test_member_ends_with_its_session_after_a_restart_without_share_groups(tmp_path: Path) -> None:
+    own = {**SETTINGS, "log.dirs": str(tmp_path)}
+    with Broker(own) as broker:
+        produce(broker, (b"a", True))
+        with member(broker, "first"):
+            assert groups_of(broker) == [("g", "share", "Stable")]
+    with Broker({**own, "group.coordinator.rebalance.protocols": "classic"}) as broker:
+        assert groups_of(broker) == [("g", "share", "Stable")]
+        broker.clock.advance_timers(SESSION_S + 1)
+        assert groups_of(broker) == [("g", "share", "Empty")]
