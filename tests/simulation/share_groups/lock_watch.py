@@ -1,0 +1,44 @@
+"""Watches which brokers load share partitions and lock records, by wrapping two methods during a run."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+from weakref import WeakKeyDictionary
+
+from pybroker.broker.share.acquisition import Acquired
+from pybroker.broker.share.active_share_partition import ActiveSharePartition
+from simulation.machines.simulated_cluster import SimulatedCluster
+from simulation.share_groups.delivery_history import DeliveryHistory, Load
+
+__all__ = ["watched_locks"]
+
+
+@contextmanager
+def watched_locks(cluster: SimulatedCluster, history: DeliveryHistory) -> Iterator[None]:
+    """Tell ``history`` of the loads and locks of all brokers."""
+    load, acquire = ActiveSharePartition.load, ActiveSharePartition.acquire
+    counts: WeakKeyDictionary[ActiveSharePartition, Counter[int]] = WeakKeyDictionary()
+
+    def loaded(self: ActiveSharePartition) -> None:
+        place = self.place.topic_partition.topic, self.place.topic_partition.partition
+        broker = cluster.current_host()
+        history.loads[place].append(Load(broker, self.place.leader_epoch, cluster.loop.time()))
+        load(self)
+
+    def acquired(self: ActiveSharePartition, *arguments: Any) -> list[Acquired]:
+        found = acquire(self, *arguments)
+        place = self.place.topic_partition.topic, self.place.topic_partition.partition
+        own = counts.setdefault(self, Counter())
+        for first, last, count in found:
+            for offset in range(first, last + 1):
+                history.locked[place][offset] += 1
+                if own[offset] >= count:
+                    what = f"record {offset} is locked the {count}. time after the {own[offset]}. time"
+                    cluster.history.violations.append(f"{place[0]}-{place[1]}: {what}")
+                own[offset] = count
+        return found
+
+    with patch.object(ActiveSharePartition, "load", loaded), patch.object(ActiveSharePartition, "acquire", acquired):
+        yield
