@@ -13,7 +13,7 @@ from simulation.runs.campaign import Summary, run_seeds
 from simulation.runs.shortening import retold
 from simulation.runs.simulation_run import Result
 
-_KINDS = ("transactions", "consumer-groups", "tls")
+_KINDS = ("transactions", "consumer-groups", "share-groups", "tls")
 _TOLD = 3
 """Number of failed seeds that are run again for a report."""
 
@@ -24,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument("--transactions", action="store_true", help="run clusters with transactional clients")
     kinds.add_argument("--consumer-groups", action="store_true", help="run clusters with a consumer group (KIP-848)")
+    kinds.add_argument("--share-groups", action="store_true", help="run clusters with a share group (KIP-932)")
     kinds.add_argument("--tls", action="store_true", help="run clusters whose connections use TLS")
     parser.add_argument("--minutes", type=float, help="begin no further seed after so long")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         until_s,
         with_transactions=given.transactions,
         with_consumer_groups=given.consumer_groups,
+        with_share_groups=given.share_groups,
         with_tls=given.tls,
     )
     for result, cpu_s in runs:
@@ -64,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kind = next((f" --{each}" for each in _KINDS if getattr(given, each.replace("-", "_"))), "")
         print(f"to see what happened: scripts/simulate{kind} --seeds {result.seed}")
     summary.ranges = [given.seeds if summary.seeds == len(seeds) else f"{summary.seeds} of {given.seeds}"]
-    if not (given.transactions or given.consumer_groups or given.tls):
+    if not (given.transactions or given.consumer_groups or given.share_groups or given.tls):
         summary.weigh_again()
     if given.tally is not None:
         summary.add_saved(given.tally)

@@ -14,6 +14,7 @@ from simulation.share_groups.delivery_history import Delivery
 
 __all__ = [
     "ACCEPT",
+    "REJECT",
     "RELEASE",
     "RENEW",
     "Habits",
@@ -44,11 +45,13 @@ class Habits:
     weights: Sequence[int] = (60, 15, 5, 10, 10)
     max_records: int = 10
     is_record_limit: bool = False
+    work_s: Sequence[float] = (0.0, 0.0, 0.2, 0.8, 1.5, 3.0)
+    """How long it takes to process records."""
 
     @property
     def calm(self) -> "Habits":
-        """It accepts all."""
-        return replace(self, weights=(1, 0, 0, 0, 0))
+        """It accepts all at once."""
+        return replace(self, weights=(1, 0, 0, 0, 0), work_s=(0.0,), max_records=50)
 
     def choice(self, random: Random) -> int | None:
         choices = (ACCEPT, RELEASE, REJECT, RENEW if self.version > 1 else ACCEPT, None)

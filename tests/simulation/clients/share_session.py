@@ -8,6 +8,7 @@ from simulation.clients.client_link import UnansweredError
 from simulation.clients.cluster_client import ClusterClient
 from simulation.clients.share_requests import (
     ACCEPT,
+    REJECT,
     RELEASE,
     RENEW,
     Habits,
@@ -24,7 +25,6 @@ from simulation.share_groups.delivery_history import Delivery, DeliveryHistory, 
 __all__ = ["ShareSession"]
 
 _FINAL_EPOCH = -1
-_WORK_S = (0.0, 0.0, 0.2, 0.8, 1.5, 3.0)
 _OWN_REQUEST_SHARE = 0.3
 """The share of acknowledgements that do not ride on a fetch."""
 
@@ -68,17 +68,14 @@ class ShareSession:
     async def close(self) -> None:
         """End the session, with what is due."""
         if self._epoch:
-            said = self._due()
-            for held in said.values():
-                for each in held.values():
-                    each.type_ = ACCEPT if each.type_ == RENEW else each.type_
+            said = self._due(may_renew=False)
             try:
                 await self._acknowledge(said, _FINAL_EPOCH, renews=False)
             except UnansweredError:
                 self._count("session", "no answer to the last request")
         self._begin()
 
-    def _due(self) -> Said:
+    def _due(self, *, may_renew: bool = True) -> Said:
         """What is to be said now; it is said once."""
         now_s, said = self._client.loop.time(), Said()
         for partition, held in self._held.items():
@@ -88,6 +85,9 @@ class ShareSession:
                 for offset, each in due.items():
                     del held[offset]
                     each.delivery.spoken_s = now_s
+                    each.type_ = ACCEPT if each.type_ == RENEW and not may_renew else each.type_
+                    if each.type_ in (ACCEPT, REJECT):
+                        self._history.finished[partition.place].add(offset)
         return said
 
     # -- requests
@@ -140,12 +140,14 @@ class ShareSession:
         """The answer to what was said of a partition."""
         self._count("acknowledged", code.name)
         now_s, place, history = self._client.loop.time(), partition.place, self._history
+        if code in (ErrorCode.INVALID_RECORD_STATE, ErrorCode.INVALID_REQUEST):
+            history.refused(place, [held.delivery for held in said.values()], now_s)
         if code is not ErrorCode.NONE:
             return
         for offset, held in said.items():
             if held.type_ == RENEW:
                 held.delivery.locked_s, held.delivery.spoken_s = held.delivery.spoken_s, float("inf")
-                held.type_, held.due_s = ACCEPT, now_s + self._client.random.choice(_WORK_S)
+                held.type_, held.due_s = ACCEPT, now_s + self._client.random.choice(self.habits.work_s)
                 self._held.setdefault(partition, {})[offset] = held
             elif held.type_ == RELEASE:
                 history.released(place, offset, now_s, held.delivery.count)
@@ -162,7 +164,7 @@ class ShareSession:
         now_s, random = self._client.loop.time(), self._client.random
         held = self._held.setdefault(partition, {})
         for acquired in data.acquired_records:
-            due_s = now_s + random.choice(_WORK_S)
+            due_s = now_s + random.choice(self.habits.work_s)
             type_ = self.habits.choice(random)
             for offset in range(acquired.first_offset, acquired.last_offset + 1):
                 if offset not in found:

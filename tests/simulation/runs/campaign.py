@@ -22,6 +22,7 @@ from simulation.encryption.encrypted_run import encrypted_plan
 from simulation.runs.faults import FAULTS
 from simulation.runs.planned_run import run_planned
 from simulation.runs.simulation_run import Plan, Result
+from simulation.share_groups.share_run import SharePlan
 from simulation.transactions.transaction_run import TransactionPlan
 
 __all__ = ["Summary", "run_seeds"]
@@ -150,19 +151,20 @@ def run_seeds(
     *,
     with_transactions: bool = False,
     with_consumer_groups: bool = False,
+    with_share_groups: bool = False,
     with_tls: bool = False,
 ) -> Iterator[_Run]:
     """Yields results as they complete, with the CPU seconds of each.
 
     ``with_transactions``: of runs of transactions. ``with_consumer_groups``: of runs of consumer groups.
-    ``with_tls``: of runs over TLS.
+    ``with_share_groups``: of runs of share groups. ``with_tls``: of runs over TLS.
 
     No seed begins after `until_s` (of `time.monotonic`). An exception in a run becomes that seed's result, and the
     other seeds still run.
     """
     left = iter(seeds)
     runs_of = _transaction_runs_of if with_transactions else _encrypted_runs_of if with_tls else _runs_of
-    runs_of = _group_runs_of if with_consumer_groups else runs_of
+    runs_of = _group_runs_of if with_consumer_groups else _share_runs_of if with_share_groups else runs_of
     if jobs == 1:
         for seed in left:
             if until_s is not None and time.monotonic() > until_s:
@@ -241,6 +243,10 @@ def _transaction_runs_of(seed: int) -> list[_Run]:
 
 def _group_runs_of(seed: int) -> list[_Run]:
     return [_timed(seed, GroupPlan.of_seed(seed))]
+
+
+def _share_runs_of(seed: int) -> list[_Run]:
+    return [_timed(seed, SharePlan.of_seed(seed))]
 
 
 def _encrypted_runs_of(seed: int) -> list[_Run]:

@@ -5,7 +5,7 @@ locked records: a broker that loads one anew knows no locks, and one whose succe
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -60,6 +60,8 @@ class DeliveryHistory:
         """When it was answered that a record is accepted or rejected."""
         self._released: dict[tuple[Place, int], tuple[float, int]] = {}
         self.loads: dict[Place, list[Load]] = defaultdict(list)
+        self.finished: dict[Place, set[int]] = defaultdict(set)
+        """The records that members accepted or rejected, whatever the answer was."""
         self.locked: dict[Place, Counter[int]] = defaultdict(Counter)
         """How often brokers locked a record for a member."""
 
@@ -89,23 +91,33 @@ class DeliveryHistory:
         if before is None or before[1] < count:
             self._released[place, offset] = now_s, count
 
+    def refused(self, place: Place, deliveries: Iterable[Delivery], now_s: float) -> None:
+        """The member is told that it does not hold some of the records."""
+        for each in deliveries:
+            loads = self.loads[place]
+            is_loaded = any(load.broker == each.session.broker and load.loaded_s >= each.asked_s for load in loads)
+            if is_loaded or now_s >= each.locked_s + self._lock_s - _ROUNDING_S:
+                return
+        self._report(f"{place[0]}-{place[1]}: a member lost records under live locks: {list(deliveries)}")
+
     # -- the end
 
     def violations(self, first_offsets: dict[Place, int], ends: dict[Place, int]) -> Iterator[str]:
-        """Two live locks of a record, and records between the first offset and the end that no member got."""
+        """Two live locks of a record, and records between the first offset and the end that are done without reason."""
         for place, of_place in self.deliveries.items():
             for offset, deliveries in of_place.items():
                 yield from self._two_locks(place, offset, deliveries)
         for place, end in ends.items():
             for offset in range(first_offsets[place], end):
-                if offset not in self.deliveries[place] and self.locked[place][offset] < self._limit:
-                    yield f"{place[0]}-{place[1]}: record {offset} was never delivered"
+                if offset not in self.finished[place] and self.locked[place][offset] < self._limit:
+                    yield f"{place[0]}-{place[1]}: record {offset} is done, but no member accepted or rejected it"
 
     def _two_locks(self, place: Place, offset: int, deliveries: list[Delivery]) -> Iterator[str]:
         for first in deliveries:
             lock_s = min(first.locked_s + self._lock_s - _ROUNDING_S, first.session.proven_s, first.spoken_s)
             for second in deliveries:
-                is_later = second.count > first.count or second.asked_s >= first.received_s
+                is_more = second.count > first.count and second.received_s >= first.asked_s
+                is_later = is_more or second.asked_s >= first.received_s
                 is_other = second is not first and second.session.broker == first.session.broker
                 if is_other and is_later and second.received_s < lock_s and not self._is_loaded(place, first, second):
                     yield f"{place[0]}-{place[1]}: record {offset} has two locks: {first} and {second}"

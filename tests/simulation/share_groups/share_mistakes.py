@@ -1,0 +1,95 @@
+"""Classic mistakes of share partitions and their coordinators as switches: the checkers must notice each."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+from pybroker.broker.coordinator.share import rules
+from pybroker.broker.coordinator.share.combining import combined
+from pybroker.broker.coordinator.share.state_batch import StateBatch
+from pybroker.broker.share import share_partition
+from pybroker.broker.share.acknowledgements import Acknowledgement, AcknowledgeType
+from pybroker.broker.share.active_share_partition import ActiveSharePartition
+from pybroker.broker.share.record_runs import Change, RecordState, Run
+from pybroker.broker.share.share_partition import SharePartition
+from pybroker.protocol.errors import KafkaError
+
+__all__ = ["MISTAKES"]
+
+
+@contextmanager
+def _patched(owner: Any, name: str, replacement: Any) -> Iterator[None]:
+    with patch.object(owner, name, replacement):
+        yield
+
+
+def _nothing(*arguments: Any) -> None:
+    """Do nothing."""
+
+
+def _is_not_settled(run: Run) -> bool:
+    """Records with a lock count as available."""
+    return not run.state.is_terminal and run.change is None
+
+
+def _state_of(type_: AcknowledgeType) -> RecordState:
+    """A released record is given up."""
+    return RecordState.ACKNOWLEDGED if type_ is AcknowledgeType.ACCEPT else RecordState.ARCHIVED
+
+
+_store = ActiveSharePartition._store
+
+
+def _store_later(self: ActiveSharePartition, change: Change, done: Callable[[KafkaError | None], None]) -> None:
+    """The answer does not wait until the change is stored."""
+    done(None)
+    _store(self, change, _nothing)
+
+
+_acknowledge = SharePartition.acknowledge
+
+
+def _end_renewed(self: SharePartition, member_id: str, said: Sequence[Acknowledgement], deadline_ms: int) -> Change:
+    """A lock that is renewed ends at once."""
+    return _acknowledge(self, member_id, said, 0)
+
+
+def _without_old_batches(
+    old: Sequence[StateBatch], new: Sequence[StateBatch], start_offset: int
+) -> tuple[StateBatch, ...]:
+    """A snapshot has only the batches that changed last."""
+    return combined((), new, start_offset)
+
+
+def _add_state_once(batches: list[StateBatch], run: Run, state: RecordState) -> None:
+    """Each stored record counts as delivered once."""
+    _add_state(batches, run, state)
+    batches[-1] = batches[-1]._replace(delivery_count=1)
+
+
+_add_state = share_partition.add_state
+
+
+MISTAKES: dict[str, Callable[[], AbstractContextManager[None]]] = {
+    "locks keep nobody out": partial(_patched, Run, "is_acquirable", property(_is_not_settled)),
+    "any member may acknowledge a record": partial(
+        _patched, Run, "is_held_by", lambda run, member_id: run.state is RecordState.ACQUIRED and run.change is None
+    ),
+    "locks do not end": partial(_patched, ActiveSharePartition, "_locks_ended", _nothing),
+    "a renewed lock ends at once": partial(_patched, SharePartition, "acknowledge", _end_renewed),
+    "records are delivered without limit": partial(
+        _patched, SharePartition, "_next_state", lambda self, run, state: state
+    ),
+    "released records are given up": partial(_patched, AcknowledgeType, "state", property(_state_of)),
+    "acknowledgements are answered before they are stored": partial(
+        _patched, ActiveSharePartition, "_store", _store_later
+    ),
+    "stored batches are not loaded": partial(
+        _patched, share_partition, "stored_runs", lambda start_offset, batches: iter(())
+    ),
+    "stored records lose their delivery counts": partial(_patched, share_partition, "add_state", _add_state_once),
+    "a snapshot has only the batches that changed last": partial(_patched, rules, "combined", _without_old_batches),
+}
+"""A context manager for each mistake, by its description."""

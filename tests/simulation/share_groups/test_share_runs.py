@@ -1,0 +1,51 @@
+"""Tests that share groups keep their invariants in simulated clusters, and that such runs cover what they should."""
+
+from collections import Counter
+from functools import cache
+
+import pytest
+from simulation.runs.shortening import useful_lines
+from simulation.runs.simulation_run import Result
+from simulation.share_groups.share_run import run_shares
+
+FIXED = range(1, 6)
+FURTHER = range(6, 41)
+TURNS = 40_000
+OUTCOMES = (
+    "a member begins sessions anew",
+    "a member crashes",
+    "a member leaves",
+    "a member pauses",
+    "acknowledge: NONE",
+    "acknowledged: INVALID_RECORD_STATE",
+    "acknowledged: NONE",
+    "fetch: NONE",
+    "heartbeat: NONE",
+    "heartbeat: NOT_COORDINATOR",
+    "records: NOT_LEADER_OR_FOLLOWER",
+    "session: no answer",
+)
+
+run = cache(run_shares)
+
+
+def passed(result: Result) -> Result:
+    assert result.violation is None, "\n".join((result.violation or "", *useful_lines(result)))
+    return result
+
+
+@pytest.mark.parametrize("seed", [*FIXED, *(pytest.param(seed, marks=pytest.mark.long) for seed in FURTHER)])
+def test_share_groups_keep_their_invariants_within_the_iteration_limit(seed: int) -> None:
+    assert passed(run(seed)).counts["turns"] < TURNS
+
+
+def test_same_seed_gives_the_same_run_of_share_groups() -> None:
+    assert run(2).digest == run_shares(2).digest
+
+
+def test_members_of_share_groups_meet_every_outcome() -> None:
+    counts: Counter[str] = Counter()
+    for seed in FIXED:
+        counts += run(seed).counts
+    assert [each for each in OUTCOMES if not counts[f"share group: {each}"]] == []
+    assert counts["share group: deliveries"] > counts["share group: records"] > 0
