@@ -14,6 +14,7 @@ from pybroker.broker.share.acknowledgements import Acknowledgement, AcknowledgeT
 from pybroker.broker.share.active_share_partition import ActiveSharePartition
 from pybroker.broker.share.record_runs import Change, RecordState, Run
 from pybroker.broker.share.share_partition import SharePartition
+from pybroker.broker.share.stored_runs import add_state
 from pybroker.protocol.errors import KafkaError
 
 __all__ = ["MISTAKES"]
@@ -65,11 +66,8 @@ def _without_old_batches(
 
 def _add_state_once(batches: list[StateBatch], run: Run, state: RecordState) -> None:
     """Each stored record counts as delivered once."""
-    _add_state(batches, run, state)
+    add_state(batches, run, state)
     batches[-1] = batches[-1]._replace(delivery_count=1)
-
-
-_add_state = share_partition.add_state
 
 
 MISTAKES: dict[str, Callable[[], AbstractContextManager[None]]] = {
