@@ -130,15 +130,16 @@ def fetch_clients() -> None:
     subprocess.run(["sh", "scripts/fetch-clients"], cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
 
 
-def install_spark() -> None:
-    """Installs the extra "spark" (once, 400 MB). If that fails, its tests are skipped."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    if module("pip", "install", "--quiet", "--disable-pip-version-check", *project["optional-dependencies"]["spark"]):
-        print(
-            "The extra 'spark' can't be installed (see pip's message above); its tests are skipped",
-            file=sys.stderr,
-            flush=True,
-        )
+def install_extras() -> None:
+    """Installs the extras of the pipeline (once, 500 MB). If one fails, its tests are skipped."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for extra in ("spark", "delta", "iceberg"):
+        if module("pip", "install", "--quiet", "--disable-pip-version-check", *extras[extra]):
+            print(
+                f"The extra '{extra}' can't be installed (see pip's message above); its tests are skipped",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
 def fetch_connector() -> None:
@@ -236,7 +237,7 @@ def prepare() -> None:
     fetch_kafka()
     archive_classes()
     fetch_clients()
-    install_spark()
+    install_extras()
     fetch_connector()
 
 

@@ -23,6 +23,7 @@ from .manifest import (
 )
 from .table_commits import MANIFEST
 from .table_files import HadoopFiles
+from .table_formats import logs_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,12 +43,19 @@ def archive_faults(spark: SparkSession, root: str) -> Iterator[str]:
     replaced = replaced_files(commits)
     for table in (DATA, DEAD_LETTERS):
         named = {path: file for path, file in current_files(commits).items() if path.startswith(f"{table}/")}
-        there = {path: size for path, size, _ in files.list(table) if path.endswith(".parquet")}
+        there = {path: size for path, size, _ in files.list(table) if is_data_file(path)}
         yield from file_faults(named, {path: size for path, size in there.items() if path not in replaced})
+        for logs in logs_of(files):
+            yield from logs.faults(table, named)
         if named and named.keys() <= there.keys():
             rows = read_archive(spark, root, table)
             yield from row_faults(table, named, rows)
             yield from repeated_offsets(rows)
+
+
+def is_data_file(path: str) -> bool:
+    """Returns whether a file holds rows: Parquet files in a directory `_…` are checkpoints of a table format's log."""
+    return path.endswith(".parquet") and "/_" not in path
 
 
 def range_faults(commits: Sequence[Commit]) -> Iterator[str]:

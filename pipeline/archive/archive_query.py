@@ -22,6 +22,7 @@ from .footers import rows_by_footers
 from .manifest import Commit, DataFile, ManifestError, PartitionRows, Ranges, batch_name
 from .table_commits import STAGING, TableCommits
 from .table_files import HadoopFiles
+from .table_formats import PARQUET, logs_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,21 +41,31 @@ class Archive:
     """
 
     def __init__(
-        self, spark: SparkSession, source: Mapping[str, str], root: str, json_schema: StructType | None = None
+        self,
+        spark: SparkSession,
+        source: Mapping[str, str],
+        root: str,
+        json_schema: StructType | None = None,
+        table_format: str = PARQUET,
     ) -> None:
-        """`source`: options of the format "pybroker". Raises OptionError."""
+        """`source`: options of the format "pybroker". `table_format`: one of FORMATS; logs of other formats that the
+        table has are kept up to date too. Raises OptionError.
+        """
         self._spark = spark
         self._given = dict(source)
         self._source: ReadOptions = stream_options(self._given)
         self._json_schema = json_schema
         self._files = HadoopFiles(spark, root)
         self._table = TableCommits(self._files)
+        self._logs = logs_of(self._files, table_format)
         self.done = DoneCommits()
 
     def start(self, *, available_now: bool, every: str = "0 seconds") -> StreamingQuery:
         """Starts the query where the last one stopped. Commits that an earlier run left unfinished
         are finished first."""
         self._table.recover()
+        for logs in self._logs:
+            logs.catch_up(self._table.find)
         given = self._given | bounded_source(available_now)
         frame = self._spark.readStream.format("pybroker").options(**given).load()
         writer = frame.writeStream.foreachBatch(self.commit_batch)
@@ -83,6 +94,8 @@ class Archive:
         _check_ranges(name, files.values(), ranges)
         commit = Commit(name, ranges, tuple(files.values()))
         self._table.publish(commit, directory, {source: file.path for source, file in files.items()})
+        for logs in self._logs:
+            logs.add(commit)
         self.done.add(commit)
 
     def rows_of(self, batch_id: int) -> int:

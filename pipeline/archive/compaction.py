@@ -8,6 +8,7 @@ readers that planned with them.
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,7 @@ from .manifest import (
 )
 from .table_commits import COMPACTING, TableCommits
 from .table_files import HadoopFiles
+from .table_formats import logs_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,18 +65,29 @@ class Compaction:
         Raises ManifestError if there is no archive, another compaction interfered, or rows would be lost.
         """
         self._table.recover()
+        self._update_logs()
         commits = commits_of(self._files)
         number = sum(not commit.is_batch for commit in commits)
         groups = small_file_groups(current_files(commits).values(), self._wanted)
         at_once = 2 * self._spark.sparkContext.defaultParallelism
         for start in range(0, len(groups), at_once):
             for frames in self._frames_by_columns(groups[start : start + at_once]):
-                yield self._merge(compaction_name(number), frames)
+                merged = self._merge(compaction_name(number), frames)
+                self._update_logs()
+                yield merged
                 number += 1
 
     def remove_replaced(self, until_ms: int | None) -> list[str]:
         """Deletes files that were replaced before `until_ms` (None: at any time); returns their paths."""
+        self._update_logs(until_ms if until_ms is not None else int(time.time() * 1000))
         return self._table.remove_replaced(until_ms)
+
+    def _update_logs(self, forget_until_ms: int | None = None) -> None:
+        """Adds missing commits to the logs of all formats: an archive job may have started a log meanwhile."""
+        for logs in logs_of(self._files):
+            logs.catch_up(self._table.find)
+            if forget_until_ms is not None:
+                logs.forget(forget_until_ms)
 
     def _frames_by_columns(self, groups: Sequence[Group]) -> list[list[GroupFrame]]:
         """Returns the frames of the groups by their columns: the columns may change when a job gets another JSON

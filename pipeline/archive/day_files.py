@@ -159,3 +159,8 @@ def date_of(day: int) -> str:
     year, month, of_month = str(np.datetime64(day, "D")).rsplit("-", 2)
     sign = "+" if day > _LAST_DAY_OF_FOUR_DIGITS else ""
     return f"{sign}{int(year):0{5 if year.startswith('-') else 4}}-{month}-{of_month}"
+
+
+def day_of(date: str) -> int:
+    """The inverse of `date_of`."""
+    return int(np.datetime64(date, "D").astype(np.int64))

@@ -12,8 +12,10 @@ from ...base.topic_partition import TopicPartition
 Ranges = dict[TopicPartition, tuple[int, int]]
 """Start (inclusive) and end (exclusive) offsets of each partition."""
 
-_BATCH = "batch"
-_COMPACTION = "compaction"
+BATCH = "batch"
+COMPACTION = "compaction"
+KINDS = (BATCH, COMPACTION)
+"""Kinds of commits. Each kind is numbered from 0; a compaction replaces files of earlier commits only."""
 
 
 class ManifestError(Exception):
@@ -64,22 +66,35 @@ class Commit:
 
     @property
     def is_batch(self) -> bool:
-        return self.name.startswith(f"{_BATCH}-")
+        return self.kind == BATCH
+
+    @property
+    def kind(self) -> str:
+        return self.name.partition("-")[0]
+
+    @property
+    def number(self) -> int:
+        return int(self.name.partition("-")[2])
+
+
+def commit_name(kind: str, number: int) -> str:
+    """Returns the name of a commit; names of one kind sort like numbers."""
+    return f"{kind}-{number:020d}"
 
 
 def batch_name(batch_id: int) -> str:
-    """Returns the name of a micro-batch's commit; names sort like numbers."""
-    return f"{_BATCH}-{batch_id:020d}"
+    """Returns the name of a micro-batch's commit."""
+    return commit_name(BATCH, batch_id)
 
 
 def compaction_name(number: int) -> str:
-    """Returns the name of a compaction's commit. Compactions are numbered from 0, independently of micro-batches."""
-    return f"{_COMPACTION}-{number:020d}"
+    """Returns the name of a compaction's commit."""
+    return commit_name(COMPACTION, number)
 
 
 def compactions_up_to_the_last(names: Iterable[str]) -> list[str]:
     """Returns the names of all compactions up to the newest in `names`, in order."""
-    numbers = [int(name.removeprefix(f"{_COMPACTION}-")) for name in names if name.startswith(f"{_COMPACTION}-")]
+    numbers = [int(name.removeprefix(f"{COMPACTION}-")) for name in names if name.startswith(f"{COMPACTION}-")]
     return [compaction_name(number) for number in range(max(numbers, default=-1) + 1)]
 
 

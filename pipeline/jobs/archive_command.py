@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .arguments import JobParser, given_options, source_options
+from .arguments import TABLE_FORMATS, JobParser, given_options, source_options
 from .command import BAD_INPUT, JobError, failure_line, say
 from .metrics_file import MetricsFile, Progress
 
@@ -35,6 +35,13 @@ def parser() -> JobParser:
         metavar="COLUMNS",
         help="like 'id bigint, name string': values are JSON and become these columns, in a column 'json'; "
         "what is no such JSON goes to the table dead-letters",
+    )
+    made.add_argument(
+        "--table-format",
+        choices=TABLE_FORMATS,
+        default=TABLE_FORMATS[0],
+        help="make the table readable as a Delta Lake or Iceberg table too (needs the extra 'delta' or 'iceberg', and a "
+        "directory as TO); once made, all jobs keep it up to date",
     )
     made.add_connection("source")
     made.add_metrics()
@@ -76,7 +83,7 @@ def _archive(spark: SparkSession, source: dict[str, str], options: argparse.Name
     read = stream_options(source)
     began = time.monotonic()
     schema = None if options.json_schema is None else _schema_of(options.json_schema)
-    archive = Archive(spark, source, options.to, schema)
+    archive = Archive(spark, source, options.to, schema, options.table_format)
 
     def report(progress: Any) -> None:
         rows = archive.rows_of(progress.batchId)

@@ -16,6 +16,7 @@ _INTERVAL = re.compile(
 )
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+TABLE_FORMATS = ("parquet", "delta", "iceberg")
 
 
 class JobParser(argparse.ArgumentParser):

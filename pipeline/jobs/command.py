@@ -23,7 +23,12 @@ _JOBS = {
     "py-files": ("py_files_command", "write what spark-submit needs to run these jobs"),
 }
 
-_OF_THE_EXTRA = ("confluent_kafka", "matplotlib", "numba", "numpy", "py4j", "pyarrow", "pyspark")
+_MODULES_OF_EXTRAS = {
+    "spark": ("confluent_kafka", "matplotlib", "numba", "numpy", "py4j", "pyarrow", "pyspark"),
+    "delta": ("deltalake",),
+    "iceberg": ("pyiceberg", "sqlalchemy"),
+}
+_EXTRA_OF = {module: extra for extra, modules in _MODULES_OF_EXTRAS.items() for module in modules}
 
 _DESCRIPTION = "Spark jobs for topics and log directories. For the options of a job: pybroker-pipeline JOB --help"
 
@@ -71,12 +76,13 @@ def run_job(given: Sequence[str]) -> int:
     try:
         code: int = import_module(f".{_JOBS[name][0]}", __package__).run(arguments)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in _OF_THE_EXTRA:
+        extra = _EXTRA_OF.get((error.name or "").partition(".")[0])
+        if extra is None:
             raise
         if error.name == "pyspark.sql.datasource":
             raise JobError(TOO_OLD) from None
         raise JobError(
-            f"{error.name} is not installed; install the extra 'spark': pip install 'pybroker[spark]'"
+            f"{error.name} is not installed; install the extra '{extra}': pip install 'pybroker[{extra}]'"
         ) from None
     return code
 

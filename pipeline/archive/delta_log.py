@@ -1,0 +1,137 @@
+"""The log of a table in the format Delta Lake, written by delta-rs.
+
+**How**: each commit of the manifest becomes one version with a transaction identifier (`txn`). The protocol refuses a
+second version with the same identifier, so two jobs can't add a commit twice.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
+
+from .log_files import table_columns, topic_and_date
+from .manifest import DataFile
+from .table_log import NONE_YET, LogEntry, LogError, RaceError
+
+DELTA_LOG = "_delta_log"
+_PARTITIONED_BY = ["topic", "date"]
+
+
+class DeltaLog:
+    """The log in `<root>/<table>/_delta_log`."""
+
+    def __init__(self, root: Path, table: str) -> None:
+        self._root = root
+        self._table = table
+
+    def last(self, kind: str) -> int:
+        with _errors():
+            return NONE_YET if (delta := self._opened()) is None else _last(delta, kind)
+
+    def add(self, entry: LogEntry) -> None:
+        with _errors():
+            delta = self._opened()
+            if delta is None:
+                if not entry.added:
+                    return
+                delta = self._created(entry.added[0])
+            if _last(delta, entry.commit.kind) >= entry.commit.number:
+                return
+            self._add_new_columns(delta, entry.added)
+            reached = {kind: number for kind, number in entry.reached.items() if number > _last(delta, kind)}
+            transactions = [Transaction(_application(kind), number) for kind, number in reached.items()]
+            delta.create_write_transaction(
+                self._actions(entry, set(self._sizes(delta)) if entry.removed else set()),
+                "append",
+                delta.schema(),
+                _PARTITIONED_BY,
+                commit_properties=CommitProperties(
+                    custom_metadata={"pybroker": entry.commit.name}, app_transactions=transactions
+                ),
+            )
+
+    def files(self) -> dict[str, int]:
+        with _errors():
+            return {} if (delta := self._opened()) is None else self._sizes(delta)
+
+    def forget(self, until_ms: int) -> None:
+        """Does nothing: delta-rs drops old versions by `delta.logRetentionDuration`."""
+
+    def _opened(self) -> Any:
+        place = self._root / self._table
+        return deltalake.DeltaTable(str(place)) if (place / DELTA_LOG).is_dir() else None
+
+    def _created(self, file: DataFile) -> Any:
+        columns = table_columns(self._root / file.path)
+        place = str(self._root / self._table)
+        return deltalake.DeltaTable.create(place, columns, mode="ignore", partition_by=_PARTITIONED_BY)
+
+    def _sizes(self, delta: Any) -> dict[str, int]:
+        rows = delta.get_add_actions(flatten=True)
+        paths, sizes = rows["path"].to_pylist(), rows["size_bytes"].to_pylist()
+        return {f"{self._table}/{path}": size for path, size in zip(paths, sizes, strict=True)}
+
+    def _add_new_columns(self, delta: Any, files: Sequence[DataFile]) -> None:
+        """Adds the columns, also inside others, that a job with another JSON schema wrote. All files of a commit have the same columns."""
+        for file in files[:1]:
+            known = {field.name: field.type for field in delta.schema().fields}
+            fields = deltalake.Schema.from_arrow(table_columns(self._root / file.path)).fields
+            if new := [field for field in fields if known.get(field.name) != field.type]:
+                delta.alter.add_columns(new)
+
+    def _actions(self, entry: LogEntry, known: Collection[str]) -> list[AddAction | RemoveAction]:
+        now_ms = int(time.time() * 1000)
+        has_new_rows = entry.commit.is_batch
+        start = len(f"{self._table}/")
+        added = [
+            AddAction(file.path[start:], file.size_bytes, _partition_values(file.path), now_ms, has_new_rows, _stats(file))
+            for file in entry.added
+        ]
+        removed = [
+            RemoveAction(path[start:], has_new_rows, now_ms, None, _partition_values(path))
+            for path in entry.removed
+            if path in known
+        ]
+        return [*added, *removed]
+
+
+def _last(delta: Any, kind: str) -> int:
+    version = delta.transaction_version(_application(kind))
+    return NONE_YET if version is None else int(version)
+
+
+def _application(kind: str) -> str:
+    return f"pybroker-{kind}"
+
+
+def _partition_values(path: str) -> dict[str, str | None]:
+    topic, date = topic_and_date(path)
+    return {"topic": topic, "date": date}
+
+
+def _stats(file: DataFile) -> str:
+    """Returns the statistics by which engines skip files, as JSON."""
+    found: dict[str, Any] = {"numRecords": file.rows}
+    if rows := file.partitions:
+        found["minValues"] = {"partition": rows[0].partition, "offset": min(each.first for each in rows)}
+        found["maxValues"] = {"partition": rows[-1].partition, "offset": max(each.last for each in rows)}
+        found["nullCount"] = {"partition": 0, "offset": 0}
+    return json.dumps(found)
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
+    except CommitFailedError as error:
+        raise RaceError(str(error)) from None
+    except DeltaError as error:
+        raise LogError(str(error)) from None

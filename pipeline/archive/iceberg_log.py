@@ -1,0 +1,174 @@
+"""The log of a table in the format Iceberg, written by PyIceberg.
+
+**Why SQLite**: an Iceberg table needs a catalog that replaces the name of its newest metadata atomically. A file beside
+the table needs no server, and PyIceberg maintains that catalog. Engines without it read the newest metadata file.
+
+**How**: each snapshot names the newest commits of the manifest that it holds. PyIceberg's own retries are off, because
+they would add a commit again that another job has added meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.conversions import to_bytes
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+    ValidationError,
+    ValidationException,
+)
+from pyiceberg.manifest import DataFile as IcebergFile
+from pyiceberg.manifest import DataFileContent, FileFormat
+from pyiceberg.typedef import Record
+from sqlalchemy.exc import SQLAlchemyError
+
+from .day_files import day_of
+from .log_files import table_columns, topic_and_date
+from .manifest import KINDS, DataFile
+from .table_log import NONE_YET, LogEntry, LogError, RaceError
+
+ICEBERG = "iceberg"
+CATALOG = f"{ICEBERG}/catalog.sqlite"
+NAMESPACE = "archive"
+_NAME_MAPPING = "schema.name-mapping.default"
+_PROPERTIES = {
+    "commit.retry.num-retries": "0",
+    "write.metadata.delete-after-commit.enabled": "true",
+}
+
+
+class IcebergLog:
+    """The table `archive.<table>` in the catalog, with its metadata in `<root>/iceberg/<table>/metadata`."""
+
+    def __init__(self, root: Path, table: str) -> None:
+        self._root = root
+        self._table = table
+        self._name = (NAMESPACE, table)
+
+    def last(self, kind: str) -> int:
+        with self._opened() as (_, table):
+            return NONE_YET if table is None else _reached(table)[kind]
+
+    def add(self, entry: LogEntry) -> None:
+        with self._opened() as (catalog, table):
+            if table is None:
+                if not entry.added:
+                    return
+                table = self._created(catalog, entry.added[0])
+            reached = _reached(table)
+            if reached[entry.commit.kind] >= entry.commit.number:
+                return
+            for file in entry.added[:1]:  # all files of a commit have the same columns
+                with table.update_schema() as columns:
+                    columns.union_by_name(table_columns(self._root / file.path))
+            reached |= {kind: number for kind, number in entry.reached.items() if number > reached[kind]}
+            properties = {_property(kind): str(number) for kind, number in reached.items()}
+            with table.transaction() as change:
+                snapshot = change.update_snapshot({"pybroker": entry.commit.name, **properties})
+                with snapshot.overwrite() if entry.removed else snapshot.merge_append() as files:
+                    for file in entry.added:
+                        files.append_data_file(self._added(table, file))
+                    for old in self._known(table) if entry.removed else []:
+                        if self._inner(old) in entry.removed:
+                            files.delete_data_file(old)
+
+    def files(self) -> dict[str, int]:
+        with self._opened() as (_, table):
+            known = [] if table is None else self._known(table)
+            return {self._inner(file): file.file_size_in_bytes for file in known}
+
+    def forget(self, until_ms: int) -> None:
+        with self._opened() as (_, table):
+            if table is not None:
+                old = datetime.fromtimestamp(until_ms / 1000, UTC)
+                table.maintenance.expire_snapshots().older_than(old).commit()
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Any, Any]]:
+        """Yields the catalog and the table; None if there is no such table."""
+        (self._root / ICEBERG).mkdir(parents=True, exist_ok=True)
+        try:
+            with closing(SqlCatalog("archive", uri=f"sqlite:///{self._root / CATALOG}")) as catalog:
+                try:
+                    table = catalog.load_table(self._name)
+                except NoSuchTableError:
+                    table = None
+                yield catalog, table
+        except (CommitFailedException, TableAlreadyExistsError) as error:
+            raise RaceError(_line(error)) from None
+        except (SQLAlchemyError, ValidationError, ValidationException, ValueError) as error:
+            raise LogError(_line(error)) from None
+
+    def _created(self, catalog: Any, file: DataFile) -> Any:
+        columns = table_columns(self._root / file.path)
+        catalog.create_namespace_if_not_exists(NAMESPACE)
+        location = str(self._root / ICEBERG / self._table)
+        with catalog.create_table_transaction(self._name, columns, location, properties=_PROPERTIES) as change:
+            with change.update_spec() as partitions:
+                partitions.add_identity("topic")
+                partitions.add_identity("date")
+            # The data files have no field ids, because Spark and Arrow write none.
+            change.set_properties({_NAME_MAPPING: change.table_metadata.schema().name_mapping.model_dump_json()})
+        return catalog.load_table(self._name)
+
+    def _added(self, table: Any, file: DataFile) -> IcebergFile:
+        topic, date = topic_and_date(file.path)
+        return IcebergFile.from_args(
+            content=DataFileContent.DATA,
+            file_path=str(self._root / file.path),
+            file_format=FileFormat.PARQUET,
+            partition=Record(topic, day_of(date)),
+            record_count=file.rows,
+            file_size_in_bytes=file.size_bytes,
+            spec_id=table.metadata.default_spec_id,
+            **_bounds(table, file),
+        )
+
+    def _known(self, table: Any) -> list[IcebergFile]:
+        return [task.file for task in table.scan().plan_files()]
+
+    def _inner(self, file: IcebergFile) -> str:
+        return str(file.file_path).removeprefix(f"{self._root}/")
+
+
+def _reached(table: Any) -> dict[str, int]:
+    """Returns the newest commits that the table holds, by kind. Snapshots of other writers do not name any."""
+    names = [_property(kind) for kind in KINDS]
+    snapshot = table.current_snapshot()
+    while snapshot is not None:
+        found = snapshot.summary.additional_properties
+        if all(name in found for name in names):
+            return {kind: int(found[_property(kind)]) for kind in KINDS}
+        parent = snapshot.parent_snapshot_id
+        snapshot = None if parent is None else table.snapshot_by_id(parent)
+        if snapshot is None:
+            raise LogError("no snapshot names the commits that the table holds; were snapshots expired?")
+    return dict.fromkeys(KINDS, NONE_YET)
+
+
+def _property(kind: str) -> str:
+    return f"pybroker.{kind}"
+
+
+def _bounds(table: Any, file: DataFile) -> dict[str, Any]:
+    """Returns the statistics by which engines skip files."""
+    if not (rows := file.partitions):
+        return {}
+    lowest = {"partition": rows[0].partition, "offset": min(each.first for each in rows)}
+    highest = {"partition": rows[-1].partition, "offset": max(each.last for each in rows)}
+    fields = {name: table.schema().find_field(name) for name in lowest}
+    return {
+        name: {field.field_id: to_bytes(field.field_type, bounds[column]) for column, field in fields.items()}
+        for name, bounds in (("lower_bounds", lowest), ("upper_bounds", highest))
+    }
+
+
+def _line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

@@ -1,0 +1,42 @@
+"""The formats of an archive beside Parquet files with a manifest, and the logs of an archive in these formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...client.given_options import OptionError
+from .archive_rows import DATA, DEAD_LETTERS
+from .table_log import TableLog, TableLogs
+
+if TYPE_CHECKING:
+    from .table_files import HadoopFiles
+
+PARQUET = "parquet"
+_TABLES = (DEAD_LETTERS, DATA)
+_SIGNS = {"delta": f"{DATA}/_delta_log", "iceberg": "iceberg/catalog.sqlite"}
+"""What exists in an archive that has such a log, by format."""
+
+
+def logs_of(files: HadoopFiles, wanted: str = PARQUET) -> list[TableLogs]:
+    """Returns the logs that an archive has, and those of the wanted format.
+
+    Raises OptionError if the archive's place can't have that format, and ModuleNotFoundError if a library is missing.
+    """
+    place = files.local_path
+    if place is None:
+        if wanted != PARQUET:
+            raise OptionError(f"the table format {wanted} needs a local directory, not {files.root}")
+        return []
+    names = [name for name, sign in _SIGNS.items() if name == wanted or files.exists(sign)]
+    return [TableLogs(name, {table: _log(name, Path(place), table) for table in _TABLES}) for name in names]
+
+
+def _log(name: str, root: Path, table: str) -> TableLog:
+    if name == "delta":
+        from .delta_log import DeltaLog
+
+        return DeltaLog(root, table)
+    from .iceberg_log import IcebergLog
+
+    return IcebergLog(root, table)

@@ -1,0 +1,174 @@
+"""Tests of table logs that follow a manifest: each commit is in the log once, whatever was interrupted."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pybroker.pipeline.archive.manifest import Commit, ManifestError, batch_name
+from pybroker.pipeline.archive.table_log import NONE_YET, TableLog, TableLogs
+from support.spark.table_logs import FORMATS, batch, compaction, data_file, log_of, need_format, rows_read_by
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pyiceberg", "ignore::DeprecationWarning:deltalake")
+
+
+@pytest.fixture(params=FORMATS)
+def name(request: pytest.FixtureRequest) -> str:
+    need_format(request.param)
+    return str(request.param)
+
+
+class Table:
+    """An archive with one table, whose manifest is a dictionary."""
+
+    def __init__(self, name: str, root: Path) -> None:
+        self.name = name
+        self.root = root
+        self.manifest: dict[str, Commit] = {}
+        self.log: TableLog = log_of(name, root)
+
+    @property
+    def logs(self) -> TableLogs:
+        return TableLogs(self.name, {"data": self.log})
+
+    def commit(self, commit: Commit) -> None:
+        """Adds a commit to the manifest, not to the log."""
+        self.manifest[commit.name] = commit
+
+    def catch_up(self) -> None:
+        self.logs.catch_up(self.manifest.get)
+
+    def offsets(self) -> list[int]:
+        return [row["offset"] for row in rows_read_by(self.name, self.root)]
+
+
+@pytest.fixture
+def table(name: str, tmp_path: Path) -> Table:
+    return Table(name, tmp_path / "an archive")
+
+
+def test_rows_are_read_with_the_columns_that_directories_name(table: Table) -> None:
+    table.commit(batch(0, data_file(table.root, "a", 0), data_file(table.root, "b", 2, date="2023-11-14")))
+    table.catch_up()
+    rows = rows_read_by(table.name, table.root)
+    assert [(row["topic"], str(row["date"]), row["partition"], row["offset"], row["value"]) for row in rows] == [
+        ("t", "1970-01-01", 0, 0, b"v0"),
+        ("t", "1970-01-01", 0, 1, b"v1"),
+        ("t", "2023-11-14", 0, 2, b"v2"),
+        ("t", "2023-11-14", 0, 3, b"v3"),
+    ]
+
+
+def test_commit_is_added_once(table: Table) -> None:
+    table.commit(batch(0, data_file(table.root, "a", 0)))
+    for _ in range(2):
+        table.catch_up()
+        table.logs.add(table.manifest[batch_name(0)])
+    assert table.offsets() == [0, 1]
+    assert (table.log.last("batch"), table.log.last("compaction")) == (0, NONE_YET)
+
+
+def test_compaction_replaces_files_in_one_step_and_keeps_rows_once(table: Table) -> None:
+    a, b, c = (data_file(table.root, each, 2 * at) for at, each in enumerate("abc"))
+    table.commit(batch(0, a, b))
+    table.catch_up()
+    table.commit(batch(1, c))
+    table.commit(compaction(0, [ab := data_file(table.root, "ab", 0, rows=4)], [a, b]))
+    table.catch_up()
+    assert table.log.files() == {file.path: file.size_bytes for file in (ab, c)}
+    assert table.offsets() == [0, 1, 2, 3, 4, 5]
+    assert (table.log.last("batch"), table.log.last("compaction")) == (1, 0)
+
+
+def test_log_of_an_old_archive_has_no_file_that_was_replaced_and_deleted(table: Table) -> None:
+    a, b = data_file(table.root, "a", 0), data_file(table.root, "b", 2)
+    table.commit(batch(0, a))
+    table.commit(batch(1, b))
+    table.commit(batch(2))
+    table.commit(compaction(0, [ab := data_file(table.root, "ab", 0, rows=4)], [a, b]))
+    for file in (a, b):
+        (table.root / file.path).unlink()
+    for _ in range(2):
+        table.catch_up()
+        assert table.log.files() == {ab.path: ab.size_bytes}
+    assert table.offsets() == [0, 1, 2, 3]
+
+
+def test_interrupted_catching_up_is_continued(table: Table) -> None:
+    """A job is killed between two entries; the files of the second commit are replaced by the third one."""
+    a, b = data_file(table.root, "a", 0), data_file(table.root, "b", 2)
+    for commit in (batch(0, a), batch(1, b), compaction(0, [data_file(table.root, "ab", 0, rows=4)], [a, b])):
+        table.commit(commit)
+    table.logs.add(table.manifest[batch_name(0)])
+    assert table.offsets() == [0, 1]
+    table.catch_up()
+    assert table.offsets() == [0, 1, 2, 3]
+
+
+def test_two_jobs_that_add_the_same_commit_add_it_once(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another job adds the commit after this one has opened the table."""
+    for number, each in enumerate("ab"):
+        table.commit(batch(number, data_file(table.root, each, 2 * number)))
+    table.logs.add(table.manifest[batch_name(0)])
+    new = table.manifest[batch_name(1)]
+    add_after_another_job(table, new, monkeypatch)
+    table.logs.add(new)
+    assert table.offsets() == [0, 1, 2, 3]
+
+
+def add_after_another_job(table: Table, commit: Commit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes another job add the commit when this one has decided to add it."""
+    from pybroker.pipeline.archive import delta_log, iceberg_log
+
+    module: Any = delta_log if table.name == "delta" else iceberg_log
+    columns = module.table_columns
+
+    def late(path: Path) -> Any:
+        monkeypatch.setattr(module, "table_columns", columns)
+        Table(table.name, table.root).logs.add(commit)
+        return columns(path)
+
+    monkeypatch.setattr(module, "table_columns", late)
+
+
+def test_columns_of_a_new_json_schema_are_added(table: Table) -> None:
+    table.commit(batch(0, data_file(table.root, "a", 0, rows=1)))
+    table.catch_up()
+    table.commit(batch(1, data_file(table.root, "b", 1, rows=1, json={"id": 7})))
+    table.catch_up()
+    assert [row["json"] for row in rows_read_by(table.name, table.root)] == [None, {"id": 7}]
+
+
+def test_column_with_another_type_is_refused_in_one_line(table: Table) -> None:
+    table.commit(batch(0, data_file(table.root, "a", 0, json="text")))
+    table.catch_up()
+    table.commit(batch(1, data_file(table.root, "b", 2, json={"id": 7})))
+    with pytest.raises(ManifestError, match=rf"^the {table.name} table: .*json") as raised:
+        table.catch_up()
+    assert "\n" not in str(raised.value)
+
+
+def test_differences_between_log_and_manifest_are_named(table: Table) -> None:
+    a, b, c = (data_file(table.root, each, 2 * at) for at, each in enumerate("abc"))
+    table.commit(batch(0, a, b))
+    table.catch_up()
+    assert table.logs.faults("data", {a.path: a, b.path: b}) == []
+    assert table.logs.faults("data", {a.path: a, c.path: c}) == [
+        f"the {table.name} table has {b.path}, the manifest not",
+        f"the {table.name} table lacks {c.path}",
+    ]
+
+
+@pytest.mark.parametrize("date", ["9999-12-31", "0001-01-01", "1969-12-31", "+10000-01-01", "-0001-12-31"])
+def test_days_of_any_timestamp_are_accepted(table: Table, date: str) -> None:
+    table.commit(batch(0, file := data_file(table.root, "a", 0, date=date)))
+    table.catch_up()
+    assert table.log.files() == {file.path: file.size_bytes}
+
+
+def test_old_states_can_be_dropped(table: Table) -> None:
+    for number, each in enumerate("ab"):
+        table.commit(batch(number, data_file(table.root, each, 2 * number)))
+        table.catch_up()
+    table.logs.forget(1 << 42)
+    table.catch_up()
+    assert table.offsets() == [0, 1, 2, 3]
