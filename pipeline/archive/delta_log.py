@@ -80,8 +80,8 @@ class DeltaLog:
         return {f"{self._table}/{path}": size for path, size in zip(paths, sizes, strict=True)}
 
     def _add_new_columns(self, delta: Any, files: Sequence[DataFile]) -> None:
-        """Adds the columns, also inside others, that a job with another JSON schema wrote. All files of a commit have the same columns."""
-        for file in files[:1]:
+        """Adds the columns, also inside others, that a job with another JSON schema wrote."""
+        for file in files[:1]:  # all files of a commit have the same columns
             known = {field.name: field.type for field in delta.schema().fields}
             fields = deltalake.Schema.from_arrow(table_columns(self._root / file.path)).fields
             if new := [field for field in fields if known.get(field.name) != field.type]:
@@ -92,7 +92,9 @@ class DeltaLog:
         has_new_rows = entry.commit.is_batch
         start = len(f"{self._table}/")
         added = [
-            AddAction(file.path[start:], file.size_bytes, _partition_values(file.path), now_ms, has_new_rows, _stats(file))
+            AddAction(
+                file.path[start:], file.size_bytes, _partition_values(file.path), now_ms, has_new_rows, _stats(file)
+            )
             for file in entry.added
         ]
         removed = [
@@ -113,8 +115,8 @@ def _application(kind: str) -> str:
 
 
 def _partition_values(path: str) -> dict[str, str | None]:
-    topic, date = topic_and_date(path)
-    return {"topic": topic, "date": date}
+    topic, day = topic_and_date(path)
+    return {"topic": topic, "date": day.isoformat()}
 
 
 def _stats(file: DataFile) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,6 @@ from pyiceberg.manifest import DataFileContent, FileFormat
 from pyiceberg.typedef import Record
 from sqlalchemy.exc import SQLAlchemyError
 
-from .day_files import day_of
 from .log_files import table_columns, topic_and_date
 from .manifest import KINDS, DataFile
 from .table_log import NONE_YET, LogEntry, LogError, RaceError
@@ -37,6 +36,7 @@ from .table_log import NONE_YET, LogEntry, LogError, RaceError
 ICEBERG = "iceberg"
 CATALOG = f"{ICEBERG}/catalog.sqlite"
 NAMESPACE = "archive"
+_FIRST_DAY = date(1970, 1, 1)
 _NAME_MAPPING = "schema.name-mapping.default"
 _PROPERTIES = {
     "commit.retry.num-retries": "0",
@@ -102,9 +102,9 @@ class IcebergLog:
                     table = None
                 yield catalog, table
         except (CommitFailedException, TableAlreadyExistsError) as error:
-            raise RaceError(_line(error)) from None
+            raise RaceError(str(error)) from None
         except (SQLAlchemyError, ValidationError, ValidationException, ValueError) as error:
-            raise LogError(_line(error)) from None
+            raise LogError(str(error)) from None
 
     def _created(self, catalog: Any, file: DataFile) -> Any:
         columns = table_columns(self._root / file.path)
@@ -119,12 +119,12 @@ class IcebergLog:
         return catalog.load_table(self._name)
 
     def _added(self, table: Any, file: DataFile) -> IcebergFile:
-        topic, date = topic_and_date(file.path)
+        topic, day = topic_and_date(file.path)
         return IcebergFile.from_args(
             content=DataFileContent.DATA,
             file_path=str(self._root / file.path),
             file_format=FileFormat.PARQUET,
-            partition=Record(topic, day_of(date)),
+            partition=Record(topic, (day - _FIRST_DAY).days),
             record_count=file.rows,
             file_size_in_bytes=file.size_bytes,
             spec_id=table.metadata.default_spec_id,
@@ -168,7 +168,3 @@ def _bounds(table: Any, file: DataFile) -> dict[str, Any]:
         name: {field.field_id: to_bytes(field.field_type, bounds[column]) for column, field in fields.items()}
         for name, bounds in (("lower_bounds", lowest), ("upper_bounds", highest))
     }
-
-
-def _line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

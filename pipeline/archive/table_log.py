@@ -22,7 +22,7 @@ _ATTEMPTS = 20
 
 
 class LogError(Exception):
-    """The log can't be read or changed; the message is one line."""
+    """The log can't be read or changed."""
 
 
 class RaceError(LogError):
@@ -42,7 +42,7 @@ class LogEntry:
 
 
 class TableLog(Protocol):
-    """The log of one table in some format. Paths are relative to the root of the archive. All methods raise LogError."""
+    """The log of one table in some format. Paths are relative to the archive's root. All methods raise LogError."""
 
     def last(self, kind: str) -> int:
         """Returns the number of the newest commit of that kind in the log, or NONE_YET."""
@@ -131,13 +131,16 @@ class TableLogs:
         try:
             yield
         except LogError as error:
-            raise ManifestError(f"the {self._name} table: {error}") from None
+            line = str(error).partition("\n")[0]
+            raise ManifestError(f"the {self._name} table: {line}") from None
 
 
 def _add(log: TableLog, entry: LogEntry) -> None:
-    for _ in range(_ATTEMPTS - 1):
+    for attempt in range(1, _ATTEMPTS + 1):
         try:
-            return log.add(entry)
+            log.add(entry)
         except RaceError:
-            pass
-    log.add(entry)
+            if attempt == _ATTEMPTS:
+                raise
+        else:
+            return

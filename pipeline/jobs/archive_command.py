@@ -40,8 +40,8 @@ def parser() -> JobParser:
         "--table-format",
         choices=TABLE_FORMATS,
         default=TABLE_FORMATS[0],
-        help="make the table readable as a Delta Lake or Iceberg table too (needs the extra 'delta' or 'iceberg', and a "
-        "directory as TO); once made, all jobs keep it up to date",
+        help="make the table also one of Delta Lake (in TO/data) or Iceberg (catalog in TO/iceberg), which later jobs "
+        "keep up to date; needs the extra 'delta' or 'iceberg' and a directory as TO",
     )
     made.add_connection("source")
     made.add_metrics()

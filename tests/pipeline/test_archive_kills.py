@@ -19,6 +19,7 @@ from support.spark.pipeline_commands import run_command
 from support.spark.pipeline_job import CLUSTER, ONE_PROCESS, PipelineJob, pipeline_job
 from support.spark.spark_rows import found_in, with_retry
 from support.spark.table_changes import await_changes
+from support.spark.table_logs import FORMATS, need_format, rows_read_by
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,7 +70,12 @@ def archive_the_rest(said: Path, root: Path, arguments: list[str], rows: int) ->
 
 
 def archive_through_kills(
-    spark: "SparkSession", directory: Path, rounds: int, seed: int, on_a_cluster: int = ON_A_CLUSTER
+    spark: "SparkSession",
+    directory: Path,
+    rounds: int,
+    seed: int,
+    on_a_cluster: int = ON_A_CLUSTER,
+    table_format: str = "parquet",
 ) -> None:
     from pybroker.pipeline.archive.archive_check import archive_faults
 
@@ -83,7 +89,7 @@ def archive_through_kills(
         for number in range(rounds):
             master = CLUSTER if number % on_a_cluster == 0 else ONE_PROCESS
             expected += produce(servers, numbered("t", [0, 1], RECORDS_A_ROUND, first=len(expected)))
-            arguments = archive_arguments(servers, root, "t")
+            arguments = [*archive_arguments(servers, root, "t"), "--table-format", table_format]
             arguments += ["--available-now", "--max-records", str(RECORDS_A_COMMIT)]
             with pipeline_job(directory / "said", *arguments, master=master) as job:
                 victims = ["executor", "broker"] if master == CLUSTER else ["broker"]
@@ -100,6 +106,10 @@ def archive_through_kills(
         archive_the_rest(directory / "said", root, archive_arguments(servers, root, "t"), len(expected))
     assert rows_in(spark, root) == sorted(expected, key=lambda record: (record.partition, record.offset))
     assert list(archive_faults(spark, str(root))) == []
+    if table_format != "parquet":
+        assert [(row["partition"], row["offset"]) for row in rows_read_by(table_format, root)] == [
+            (record.partition, record.offset) for record in rows_in(spark, root)
+        ]
     assert all(killed.values()), f"while the job was at work: {killed}"
 
 
@@ -114,6 +124,15 @@ def test_each_record_is_archived_once_after_many_kills(
     spark: "SparkSession", tmp_path: Path, kill_rounds: int, kill_seed: int
 ) -> None:
     archive_through_kills(spark, tmp_path, kill_rounds, kill_seed, on_a_cluster=1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", FORMATS)
+def test_each_record_is_in_the_table_of_a_format_once_after_many_kills(
+    spark: "SparkSession", tmp_path: Path, kill_rounds: int, kill_seed: int, name: str
+) -> None:
+    need_format(name)
+    archive_through_kills(spark, tmp_path, kill_rounds, kill_seed, on_a_cluster=kill_rounds, table_format=name)
 
 
 def test_sigterm_ends_the_archive_job_after_whole_commits(

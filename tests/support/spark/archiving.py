@@ -24,7 +24,7 @@ class Archiving:
         self._servers = servers
         self.root = root
 
-    def run(self, *, json_schema: str | None = None, **options: Any) -> list[Commit]:
+    def run(self, *, json_schema: str | None = None, table_format: str = "parquet", **options: Any) -> list[Commit]:
         """Archives the available records; returns the new commits."""
         from pybroker.pipeline.archive.archive_query import Archive
         from pyspark.sql.types import StructType
@@ -33,7 +33,7 @@ class Archiving:
         options = {"startingOffsets": "earliest", "includeHeaders": "true", **options}
 
         def archive() -> list[Commit]:
-            job = Archive(self._spark, source_options(self._servers, **options), str(self.root), schema)
+            job = Archive(self._spark, source_options(self._servers, **options), str(self.root), schema, table_format)
             job.start(available_now=True).awaitTermination()
             return list(job.done)
 

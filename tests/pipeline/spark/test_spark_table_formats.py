@@ -1,0 +1,58 @@
+"""Tests of archives that are also tables of Delta Lake and Iceberg, filled and compacted on real Spark."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.clients.produced import Produced, numbered, produce
+from support.clients.topics import create_topic
+from support.spark.archiving import Archiving
+from support.spark.table_logs import FORMATS, need_format, rows_read_by
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def read_by(name: str, root: Path, table: str = "data") -> list[tuple[Any, ...]]:
+    return [facts(row["topic"], row["partition"], row["offset"], row) for row in rows_read_by(name, root, table)]
+
+
+def facts(topic: str, partition: int, offset: int, row: dict[str, Any]) -> tuple[Any, ...]:
+    headers = tuple((each["key"], each["value"]) for each in row["headers"] or ())
+    return topic, partition, offset, int(row["timestamp"].timestamp() * 1000), row["key"], row["value"], headers
+
+
+def by_offset(records: list[Produced]) -> list[tuple[Any, ...]]:
+    return [tuple(each) for each in sorted(records, key=lambda each: (each.partition, each.offset))]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_table_of_a_format_has_the_rows_of_all_jobs_and_compactions(
+    spark: "SparkSession", servers: str, topic: str, tmp_path: Path, name: str
+) -> None:
+    need_format(name)
+    from pybroker.pipeline.archive.compaction import Compaction
+    from pybroker.pipeline.archive.compaction_plan import Wanted
+    from pybroker.pipeline.archive.table_files import HadoopFiles
+
+    archiving = Archiving(spark, servers, tmp_path / "a table")
+    create_topic(servers, topic, 2)
+    dead = produce(servers, [Produced(topic, 0, -1, 1_700_000_000_000, None, b"no JSON", (("h", b"1"), ("h", None)))])
+    good = produce(servers, [each._replace(value=b'{"id": 7}') for each in numbered(topic, [0, 1], 20)])
+    archiving.run(subscribe=topic, maxOffsetsPerTrigger=25, table_format=name, json_schema="id bigint")
+    assert read_by(name, archiving.root) == by_offset(good)
+    assert read_by(name, archiving.root, "dead-letters") == by_offset(dead)
+    assert {row["json"]["id"] for row in rows_read_by(name, archiving.root)} == {7}
+
+    good += produce(servers, numbered(topic, [0, 1], 6))
+    archiving.run(subscribe=topic)  # the log exists, so no option asks for it
+    assert read_by(name, archiving.root) == by_offset(good)
+
+    compaction = Compaction(spark, HadoopFiles(spark, str(archiving.root)), Wanted(1 << 30))
+    assert len(list(compaction.run())) > 0
+    assert compaction.remove_replaced(None)
+    assert read_by(name, archiving.root) == by_offset(good)
+    assert archiving.faults() == []
+
+    (archiving.root / "manifest" / "compaction-00000000000000000000.json").unlink()
+    assert any(line.startswith(f"the {name} table has data/") for line in archiving.faults())
