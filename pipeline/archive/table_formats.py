@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,14 +30,15 @@ def logs_of(files: HadoopFiles, wanted: str = PARQUET) -> list[TableLogs]:
             raise OptionError(f"the table format {wanted} needs a local directory, not {files.root}")
         return []
     names = [name for name, sign in _SIGNS.items() if name == wanted or files.exists(sign)]
-    return [TableLogs(name, {table: _log(name, Path(place), table) for table in _TABLES}) for name in names]
+    return [TableLogs(name, {table: log_class(name)(Path(place), table) for table in _TABLES}) for name in names]
 
 
-def _log(name: str, root: Path, table: str) -> TableLog:
+def log_class(name: str) -> Callable[[Path, str], TableLog]:
+    """Returns the class of a format's logs. Raises ModuleNotFoundError if the library of the format is missing."""
     if name == "delta":
         from .delta_log import DeltaLog
 
-        return DeltaLog(root, table)
+        return DeltaLog
     from .iceberg_log import IcebergLog
 
-    return IcebergLog(root, table)
+    return IcebergLog

@@ -53,6 +53,7 @@ def run(arguments: Sequence[str]) -> int:
     options = parser().parse_args(arguments)
     # Imports that need the extra `spark` start here.
     from ..archive.manifest import ManifestError
+    from ..archive.table_formats import PARQUET, log_class
     from ..options.read_options import stream_options
     from .query_watch import StopRequest
     from .session import errors_in_one_line, job_session
@@ -60,6 +61,8 @@ def run(arguments: Sequence[str]) -> int:
     with errors_in_one_line(ManifestError, OSError):
         source = source_of(options)
         stream_options(source)  # reports wrong options before Spark starts
+        if options.table_format != PARQUET:
+            log_class(options.table_format)  # reports a missing library
         with (
             job_session("archive", options.master, dict(options.conf)) as spark,
             StopRequest().listening() as stop,  # after the session exists: Spark installs its own SIGINT handler

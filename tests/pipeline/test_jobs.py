@@ -29,6 +29,7 @@ NEEDED = ["--bootstrap-servers", "b:9092", "--topics", "a,b", "--to", "/lake"]
         (["py-files", "/dev/null/a"], "argument DIR: /dev/null is not a directory"),
         (["archive", *NEEDED, "--frequently"], "unrecognized arguments: --frequently"),
         (["archive", *NEEDED, "--every", "often"], "argument --every: must be like '10 seconds', not 'often'"),
+        (["archive", *NEEDED, "--table-format", "orc"], "argument --table-format: invalid choice: 'orc'"),
         (["archive", *NEEDED, "--max-records", "0"], "argument --max-records: 0 must be greater than 0"),
         (["audit"], "DIR"),
         (["audit", "/", "--json", "/no/where/a.json"], "--json: can't write a.json: there is no directory /no/where"),
@@ -112,6 +113,21 @@ def test_missing_extra_is_reported_in_one_line() -> None:
     assert ran.stderr.startswith("pybroker-pipeline: pyspark")
     assert ran.stderr.endswith("install the extra 'spark': pip install 'pybroker[spark]'\n")
     assert ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("name", "library"), [("delta", "deltalake"), ("iceberg", "pyiceberg")])
+def test_missing_extra_of_a_table_format_is_reported_before_spark_starts(
+    name: str, library: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pyspark = pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
+    before = pyspark.SparkContext._gateway
+    for module in [each for each in sys.modules if each.partition(".")[0] == library]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, f"pybroker.pipeline.archive.{name}_log", raising=False)
+    assert main(["archive", *NEEDED, "--table-format", name]) == FAILED
+    assert capsys.readouterr().err.endswith(f"install the extra '{name}': pip install 'pybroker[{name}]'\n")
+    assert pyspark.SparkContext._gateway is before
 
 
 def test_too_old_pyspark_is_reported_in_one_line() -> None:
@@ -224,7 +240,11 @@ def test_zip_for_spark_submit_has_all_that_jobs_import(tmp_path: Path) -> None:
     code = (
         "import importlib, pkgutil, sys, pybroker.pipeline as root\n"
         "names = [each.name for each in pkgutil.walk_packages(root.__path__, 'pybroker.pipeline.')]\n"
-        "for name in names: name.endswith('__main__') or importlib.import_module(name)\n"
+        "optional = ('deltalake', 'pyiceberg', 'sqlalchemy')\n"
+        "for name in names:\n"
+        "    try: name.endswith('__main__') or importlib.import_module(name)\n"
+        "    except ModuleNotFoundError as error:\n"
+        "        if error.name not in optional: raise\n"
         "print(len(names), root.__file__)"
     )
     pytest.importorskip("numba", reason="the extra 'spark' is not installed: there is no numba")
