@@ -43,7 +43,7 @@ def archive_faults(spark: SparkSession, root: str) -> Iterator[str]:
     replaced = replaced_files(commits)
     for table in (DATA, DEAD_LETTERS):
         named = {path: file for path, file in current_files(commits).items() if path.startswith(f"{table}/")}
-        there = {path: size for path, size, _ in files.list(table) if is_data_file(path)}
+        there = {path: size for path, size, _ in files.list(table) if _is_data_file(path)}
         yield from file_faults(named, {path: size for path, size in there.items() if path not in replaced})
         for logs in logs_of(files):
             yield from logs.faults(table, named)
@@ -51,11 +51,6 @@ def archive_faults(spark: SparkSession, root: str) -> Iterator[str]:
             rows = read_archive(spark, root, table)
             yield from row_faults(table, named, rows)
             yield from repeated_offsets(rows)
-
-
-def is_data_file(path: str) -> bool:
-    """Returns whether a file holds rows: Parquet files in a directory `_…` are checkpoints of a table format's log."""
-    return path.endswith(".parquet") and "/_" not in path
 
 
 def range_faults(commits: Sequence[Commit]) -> Iterator[str]:
@@ -127,3 +122,8 @@ def repeated_offsets(rows: DataFrame) -> Iterator[str]:
 def _listed(partitions: set[PartitionRows] | tuple[PartitionRows, ...]) -> str:
     ordered = sorted(partitions, key=lambda each: each.partition)
     return ", ".join(f"{each.rows} of partition {each.partition}, {each.first} to {each.last}" for each in ordered)
+
+
+def _is_data_file(path: str) -> bool:
+    """Returns whether a file holds rows: Parquet files in a directory `_…` are checkpoints of a table format's log."""
+    return path.endswith(".parquet") and "/_" not in path

@@ -48,7 +48,7 @@ class Archive:
         json_schema: StructType | None = None,
         table_format: str = PARQUET,
     ) -> None:
-        """`source`: options of the format "pybroker". `table_format`: one of FORMATS; logs of other formats that the
+        """`source`: options of the format "pybroker". `table_format`: "parquet", "delta" or "iceberg"; logs of other formats that the
         table has are kept up to date too. Raises OptionError.
         """
         self._spark = spark

@@ -21,7 +21,6 @@ from .log_files import table_columns, topic_and_date
 from .manifest import DataFile
 from .table_log import NONE_YET, LogEntry, LogError, RaceError
 
-DELTA_LOG = "_delta_log"
 _PARTITIONED_BY = ["topic", "date"]
 
 
@@ -66,8 +65,8 @@ class DeltaLog:
         """Does nothing: delta-rs drops old versions by `delta.logRetentionDuration`."""
 
     def _opened(self) -> Any:
-        place = self._root / self._table
-        return deltalake.DeltaTable(str(place)) if (place / DELTA_LOG).is_dir() else None
+        place = str(self._root / self._table)
+        return deltalake.DeltaTable(place) if deltalake.DeltaTable.is_deltatable(place) else None
 
     def _created(self, file: DataFile) -> Any:
         columns = table_columns(self._root / file.path)

@@ -74,13 +74,11 @@ class TableLogs:
         """
         missing = self._missing(find)
         replaced = replaced_files(missing)
-        new = {file.path for commit in missing for file in commit.files}
         reached: dict[str, int] = {}
         for commit in missing:
             reached[commit.kind] = commit.number
             files = tuple(file for file in commit.files if file.path not in replaced)
-            replaces = tuple(path for path in commit.replaces if path not in new)
-            self._add(replace(commit, files=files, replaces=replaces), dict(reached))
+            self._add(replace(commit, files=files), dict(reached))
 
     def add(self, commit: Commit) -> None:
         """Adds a micro-batch whose predecessors the logs have. Raises ManifestError."""

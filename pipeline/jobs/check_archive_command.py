@@ -9,8 +9,8 @@ from .command import FAILED
 
 _DESCRIPTION = """\
 Compares the manifest of a table written by `archive` with its data: no gap between commits, no missing and no extra
-files, the right rows in each file, no offset twice; the same files in the table of Delta Lake or Iceberg, if there is
-one. Prints one line for each fault and exits with 1 if there is any. Run it while no archive job writes to the table."""
+files, the right rows in each file, no offset twice, and the same files in a table of Delta Lake or Iceberg. Prints
+one line for each fault and exits with 1 if there is any. Run it while no archive job writes to the table."""
 
 
 def parser() -> JobParser:

@@ -1,5 +1,6 @@
 """Tests of table logs that follow a manifest: each commit is in the log once, whatever was interrupted."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -85,11 +86,37 @@ def test_log_of_an_old_archive_has_no_file_that_was_replaced_and_deleted(table: 
     table.commit(batch(1, b))
     table.commit(batch(2))
     table.commit(compaction(0, [ab := data_file(table.root, "ab", 0, rows=4)], [a, b]))
-    for file in (a, b):
+    table.commit(batch(3, c := data_file(table.root, "c", 4)))
+    table.commit(compaction(1, [abc := data_file(table.root, "abc", 0, rows=6)], [ab, c]))
+    for file in (a, b, c, ab):
         (table.root / file.path).unlink()
     for _ in range(2):
         table.catch_up()
-        assert table.log.files() == {ab.path: ab.size_bytes}
+        assert table.log.files() == {abc.path: abc.size_bytes}
+    table.commit(batch(4, data_file(table.root, "d", 6)))
+    table.catch_up()
+    assert table.offsets() == [0, 1, 2, 3, 4, 5, 6, 7]
+
+
+def test_file_that_another_job_adds_while_its_replacement_is_added_is_removed(table: Table) -> None:
+    """An archive job is slow between the manifest and the log; a compaction merges its file meanwhile."""
+    a, b = data_file(table.root, "a", 0), data_file(table.root, "b", 2)
+    table.commit(batch(0, a))
+    table.catch_up()
+    late = batch(1, b)
+    table.commit(late)
+    table.commit(compaction(0, [data_file(table.root, "ab", 0, rows=4)], [a, b]))
+
+    class LateLogs(TableLogs):
+        """The archive job adds its commit just before this job adds the compaction."""
+
+        def _add(self, commit: Commit, reached: Mapping[str, int]) -> None:
+            if not commit.is_batch:
+                table.logs.add(late)
+            super()._add(commit, reached)
+
+    LateLogs(table.name, {"data": table.log}).catch_up(table.manifest.get)
+    table.logs.add(late)
     assert table.offsets() == [0, 1, 2, 3]
 
 
@@ -181,3 +208,13 @@ def test_old_states_can_be_dropped(table: Table) -> None:
     table.logs.forget(1 << 42)
     table.catch_up()
     assert table.offsets() == [0, 1, 2, 3]
+
+
+def test_each_commit_adds_one_version(tmp_path: Path) -> None:
+    """PyIceberg rewrites its metadata file at each change, so a change of nothing would cost as much as a commit."""
+    table = Table("iceberg", tmp_path)
+    for number, each in enumerate("abc"):
+        table.commit(batch(number, data_file(table.root, each, 2 * number)))
+        table.catch_up()
+    created = 1
+    assert len(list((tmp_path / "iceberg" / "data" / "metadata").glob("*.metadata.json"))) == created + 3
