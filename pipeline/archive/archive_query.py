@@ -48,8 +48,8 @@ class Archive:
         json_schema: StructType | None = None,
         table_format: str = PARQUET,
     ) -> None:
-        """`source`: options of the format "pybroker". `table_format`: "parquet", "delta" or "iceberg"; logs of other formats that the
-        table has are kept up to date too. Raises OptionError.
+        """`source`: options of the format "pybroker". `table_format`: "parquet", "delta" or "iceberg"; the
+        logs of formats that the table already has are kept up to date too. Raises OptionError.
         """
         self._spark = spark
         self._given = dict(source)
