@@ -4,6 +4,5 @@ A table has `data/`, `dead-letters/` (values that do not match the schema), `man
 and `compacting/` (files being written or moved), and `checkpoint/` (of Spark's query).
 Commits: `manifest.py`, `table_commits.py`, `done_commits.py`. Filling: `archive_query.py`, `batch_ranges.py`,
 `day_files.py` (in a task). Merging: `compaction_plan.py`, `compaction.py`. Files and rows: `table_files.py`,
-`footers.py`, `archive_rows.py`. Comparison of manifest and data: `archive_check.py`. Delta Lake and Iceberg:
-`table_formats.py`, `table_log.py`, `log_files.py`, `delta_log.py`, `iceberg_log.py`.
+`footers.py`, `archive_rows.py`. Check: `archive_check.py`. Delta Lake, Iceberg: `table_formats.py`, `table_log.py`.
 """

@@ -1,4 +1,4 @@
-"""What the logs of table formats say about a data file: its columns, and its topic and day."""
+"""Reads the columns, topic and day of a data file, for the logs of table formats."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PARQUET = "parquet"
 _TABLES = (DEAD_LETTERS, DATA)
 _SIGNS = {"delta": f"{DATA}/_delta_log", "iceberg": "iceberg/catalog.sqlite"}
-"""What exists in an archive that has such a log, by format."""
+"""A path that exists in each archive with such a log, by format."""
 
 
 def logs_of(files: HadoopFiles, wanted: str = PARQUET) -> list[TableLogs]:
