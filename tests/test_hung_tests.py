@@ -37,3 +37,19 @@ def test_test_that_ignores_signals_fails_and_the_next_one_runs(
     result.assert_outcomes(passed=1, failed=failed)
     result.stdout.fnmatch_lines("*crashed while running*test_that_hangs*")
     result.stderr.fnmatch_lines("*in hang")
+
+
+def test_run_by_files_goes_on_after_a_hung_test_and_ends(pytester: pytest.Pytester) -> None:
+    """The process that hangs has run a whole file before, and two of three tests of its second one."""
+    pytester.makeconftest("import support.hung_tests as hung\nhung.GRACE_S = 0.1\npytest_plugins = [hung.__name__]")
+    passing = "import pytest\n\n@pytest.mark.parametrize('n', range(3))\ndef test_that_passes(n): pass\n"
+    hung = HUNG.format(hung=IN_THE_CALL)
+    files = {f"test_{n}": passing for n in range(6)} | {"test_hung": f"{hung}\n\n    def test_last(): pass"}
+    pytester.makepyfile(
+        **dict(sorted(files.items(), key=lambda each: each[0] not in ("test_0", "test_1", "test_hung")))
+    )
+    by_file = ("--dist", "loadfile", "--no-loadscope-reorder")
+    result = pytester.runpytest_subprocess(
+        "-n", "2", *by_file, "--timeout", "3", "-o", f"pythonpath={TESTS}", timeout=120
+    )
+    result.assert_outcomes(passed=6 * 3 + 2, failed=1)

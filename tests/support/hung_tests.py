@@ -4,15 +4,19 @@
 instructions, so a call into C that never returns, such as closing a librdkafka consumer, never sees it; and after a
 failure pytest-timeout no longer watches the teardown. One such test would hold the whole run until the machine's limit.
 Here a thread in C prints all stacks and ends the process; pytest-xdist counts the test as failed and goes on with
-another process.
+another process. Its scheduler 3.8 would hand out again what the ended process had finished: a file without tests left
+to run, for which the next process would wait for ever. `OnlyUnfinishedFiles` hands out the rest alone.
 """
 
 import faulthandler
 from collections.abc import Generator
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
 
 GRACE_S = 60.0
 """Seconds in which pytest-timeout can end a test by its own means."""
@@ -50,3 +54,29 @@ def watch(item: pytest.Item) -> None:
     """Ends this process when the test's limit is over, from now on; replaces an earlier call."""
     stderr = item.config.stash[fault_handler_stderr_fd_key]
     faulthandler.dump_traceback_later(item.stash[LIMIT_S], file=stderr, exit=True)
+
+
+class OnlyUnfinishedFiles(LoadFileScheduling):
+    """Gives whole files of tests to processes, and of a process that ended those tests alone that have not run."""
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """Returns the test during which the process ended; None when it had nothing left to do."""
+        files = self.assigned_work.pop(node)
+        waiting = [(file, test) for file, tests in files.items() for test, is_done in tests.items() if not is_done]
+        if not waiting:
+            return None
+        (file, test), *_ = waiting
+        files[file][test] = True
+        self.workqueue.update({each: tests for each, tests in files.items() if not all(tests.values())})
+        for other in self.assigned_work:
+            self._reschedule(other)
+        return test
+
+    def schedule(self) -> None:
+        super().schedule()
+        for node in self.nodes:  # a process starts its last test only when it knows what comes next
+            self._reschedule(node)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Any:
+    return OnlyUnfinishedFiles(config, log) if config.getvalue("dist") == "loadfile" else None
