@@ -1,4 +1,4 @@
-"""Kafka's console share consumer: a share group gets each record once, from pybroker alone (KIP-932)."""
+"""Kafka's console share consumer and kafka-share-groups: a share group gets each record once (KIP-932)."""
 
 import subprocess
 from collections.abc import Iterator
@@ -17,12 +17,13 @@ from support.processes.kafka_versions import libs_of
 
 CONSOLE = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
 SETTINGS = {
-    "group.coordinator.rebalance.protocols": "classic,consumer,share",
+    "group.coordinator.rebalance.protocols": "classic,share",
     "offsets.topic.num.partitions": "1",
     "share.coordinator.state.topic.num.partitions": "1",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
 }
+COMMAND = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
 GROUP_RESOURCE = 32
 
 
@@ -44,13 +45,16 @@ async def begin_at_the_start(servers: str, group: str) -> None:
 
 def consumed(servers: str, count: int) -> list[str]:
     """The values of ``count`` records that a new member gets."""
-    libs = libs_of("4.2.0")
-    arguments = ("--bootstrap-server", servers, "--topic", "t", "--group", "g", "--max-messages", str(count))
-    command = java_command(CONSOLE, *arguments, "--timeout-ms", "60000", libs=libs)
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    arguments = ("--topic", "t", "--group", "g", "--max-messages", str(count), "--timeout-ms", "60000")
+    return printed(CONSOLE, servers, *arguments).split()
 
 
-async def test_console_share_consumer_gets_what_no_member_accepted_before(servers: str) -> None:
+def printed(tool: str, servers: str, *arguments: str) -> str:
+    command = java_command(tool, "--bootstrap-server", servers, *arguments, libs=libs_of("4.2.0"))
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+async def test_console_share_consumer_gets_what_no_member_accepted_before_and_its_offsets_can_be_reset(servers: str) -> None:
     producer = KafkaProducer(bootstrap_servers=servers)
     for value in (b"a", b"b"):
         producer.send("t", value, partition=0).get(timeout=60)
@@ -58,4 +62,6 @@ async def test_console_share_consumer_gets_what_no_member_accepted_before(server
     assert consumed(servers, 2) == ["a", "b"]
     producer.send("t", b"c", partition=0).get(timeout=60)
     assert consumed(servers, 1) == ["c"]
+    reset = printed(COMMAND, servers, "--reset-offsets", "--group", "g", "--all-topics", "--to-earliest", "--execute")
+    assert reset.split()[-4:] == ["g", "t", "0", "0"]
     producer.close()
