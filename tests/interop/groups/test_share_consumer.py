@@ -54,7 +54,7 @@ def printed(tool: str, servers: str, *arguments: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-async def test_console_share_consumer_gets_what_no_member_accepted_before_and_its_offsets_can_be_reset(servers: str) -> None:
+async def test_console_share_consumer_gets_what_no_member_accepted_until_offsets_are_reset(servers: str) -> None:
     producer = KafkaProducer(bootstrap_servers=servers)
     for value in (b"a", b"b"):
         producer.send("t", value, partition=0).get(timeout=60)
