@@ -129,7 +129,8 @@ async def test_controller_writes_the_level_when_every_broker_supports_it() -> No
 
 def test_group_version_is_raised_only_when_every_broker_asks_for_the_consumer_protocol() -> None:
     update = FeatureUpdate(1, UPGRADE, "group.version")
-    assert registered_features(load_config("")) == REGISTERED_FEATURES
+    classic = load_config("group.coordinator.rebalance.protocols=classic")
+    assert registered_features(classic) == REGISTERED_FEATURES
     config = load_config("group.coordinator.rebalance.protocols=classic,consumer")
     asking = replace(PYBROKER, features=registered_features(config))
     assert why_refused(update, 0, [asking]) is None

@@ -268,6 +268,14 @@ ALLOWED: dict[str, list[Allowed]] = {
             )
             for where in ("value", "synonyms.0.value")
         ),
+        *(
+            Allowed(f"1 *.configs.group.share.partition.max.record.locks.{where}", "Kafka 4's default", "200", "2000")
+            for where in ("value", "synonyms.0.value")
+        ),
+        *(
+            Allowed(f"1 *.configs.{name}", "a setting of Kafka 4, for share groups", ABSENT, ANY)
+            for name in ("group.share.max.share.sessions", "share.coordinator.*")
+        ),
         *(Allowed(f"1 *.configs.{name}", OWN_SETTING, ABSENT, ANY) for name in sorted(OWN_NAMES)),
     ],
     "describe_configs_of_what_is_not_there": [Allowed("* results.0.errorMessage", SAYS_WHY, "", TEXT)],

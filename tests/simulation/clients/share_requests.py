@@ -38,7 +38,7 @@ class SharedPartition(NamedTuple):
 
 @dataclass(frozen=True)
 class Habits:
-    """What a member does with records. ``weights``: of accept, release, reject, renew, and of saying nothing."""
+    """How a member treats records. ``weights``: of accept, release, reject, renew, and of saying nothing."""
 
     group: str
     version: int = 2
@@ -73,7 +73,7 @@ Said = dict[SharedPartition, dict[int, Held]]
 def fetch_request(
     habits: Habits, member_id: str, epoch: int, named: Iterable[SharedPartition], said: Said
 ) -> share_fetch.ShareFetchRequest:
-    """``named``: new partitions, and those of which something is said."""
+    """``named``: new partitions, and partitions with acknowledgements."""
     topics: dict[UUID, share_fetch.FetchTopic] = {}
     for partition in named:
         topic = topics.setdefault(partition.topic_id, share_fetch.FetchTopic(topic_id=partition.topic_id))

@@ -76,7 +76,7 @@ class ShareSession:
         self._begin()
 
     def _due(self, *, may_renew: bool = True) -> Said:
-        """What is to be said now; it is said once."""
+        """The acknowledgements that are due; each is sent once."""
         now_s, said = self._client.loop.time(), Said()
         for partition, held in self._held.items():
             due = {offset: each for offset, each in held.items() if each.type_ is not None and each.due_s <= now_s}
@@ -137,7 +137,7 @@ class ShareSession:
         return True
 
     def _answered(self, partition: SharedPartition, said: dict[int, Held], code: ErrorCode) -> None:
-        """The answer to what was said of a partition."""
+        """The response to the acknowledgements of a partition has come."""
         self._count("acknowledged", code.name)
         now_s, place, history = self._client.loop.time(), partition.place, self._history
         if code in (ErrorCode.INVALID_RECORD_STATE, ErrorCode.INVALID_REQUEST):

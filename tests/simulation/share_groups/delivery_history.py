@@ -27,7 +27,7 @@ class Load(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Heard:
-    """A share session of a member. ``proven_s``: the broker knew it at this time, as an answer shows."""
+    """A share session of a member. ``proven_s``: the broker knew it at this time, as a response shows."""
 
     broker: str
     proven_s: float = -1.0
@@ -61,7 +61,7 @@ class DeliveryHistory:
         self._released: dict[tuple[Place, int], tuple[float, int]] = {}
         self.loads: dict[Place, list[Load]] = defaultdict(list)
         self.finished: dict[Place, set[int]] = defaultdict(set)
-        """The records that members accepted or rejected, whatever the answer was."""
+        """The records that members accepted or rejected, whatever the response was."""
         self.locked: dict[Place, Counter[int]] = defaultdict(Counter)
         """How often brokers locked a record for a member."""
 

@@ -44,7 +44,7 @@ _store = ActiveSharePartition._store
 
 
 def _store_later(self: ActiveSharePartition, change: Change, done: Callable[[KafkaError | None], None]) -> None:
-    """The answer does not wait until the change is stored."""
+    """The response does not wait until the change is stored."""
     done(None)
     _store(self, change, _nothing)
 

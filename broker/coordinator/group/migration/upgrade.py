@@ -34,8 +34,8 @@ _MOST_BYTES = 512 * 1024
 """Limits of a group's members, and of their subscriptions and assignments: the event loop converts a group at once."""
 
 _NO_HASH = 0
-"""Of topics that nobody has looked at: whoever joins makes the next epoch. The leader's assignment may be incomplete,
-because it gives a partition that one member shall give back to nobody yet.
+"""The hash of topics before the coordinator has looked at them: the next member makes the next epoch. The leader's
+assignment may be incomplete, because it gives a partition that one member shall give back to nobody yet.
 """
 
 
