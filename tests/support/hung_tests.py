@@ -56,7 +56,7 @@ def watch(item: pytest.Item) -> None:
     faulthandler.dump_traceback_later(item.stash[LIMIT_S], file=stderr, exit=True)
 
 
-class OnlyUnfinishedFiles(LoadFileScheduling):
+class OnlyUnfinishedFiles(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     """Gives whole files of tests to processes, and of a process that ended those tests alone that have not run."""
 
     def remove_node(self, node: WorkerController) -> str | None:
@@ -70,7 +70,7 @@ class OnlyUnfinishedFiles(LoadFileScheduling):
         self.workqueue.update({each: tests for each, tests in files.items() if not all(tests.values())})
         for other in self.assigned_work:
             self._reschedule(other)
-        return test
+        return str(test)
 
     def schedule(self) -> None:
         super().schedule()
