@@ -4,21 +4,21 @@
 that make the records are elsewhere: ``heartbeat.py`` (members), ``leaving.py``, ``targets.py``, ``patterns.py``.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import assert_never
 from uuid import UUID
 
 from .....base.topic_partition import TopicPartition
 from .....protocol.errors import ErrorCode
 from ..commit_request import CommitRequest
-from ..modern.assignment import EMPTY, Assignment, pairs
+from ..modern.assignment import pairs
 from ..modern.group import ModernGroup
 from ..offset_expiry import expired_offsets
 from ..results import UNKNOWN_MEMBER_ID, GroupSummary
 from ..subscriptions import CONSUMER_PROTOCOL_TYPE
 from .classic_support import ClassicSupport
 from .member import ConsumerMember, nothing_assigned
-from .memory import assignment_bytes, metadata_bytes, owned_bytes, pattern_bytes
+from .memory import metadata_bytes, owned_bytes, pattern_bytes
 from .record_bytes import encode, encode_key
 from .records import (
     CurrentMember,
@@ -38,35 +38,22 @@ __all__ = ["ConsumerGroup"]
 
 
 class ConsumerGroup(ModernGroup):
-    """A group of the consumer protocol.
-
-    ``epoch``: of the group. ``target_epoch``: the group epoch for which ``targets`` were computed.
-    """
+    """A group of the consumer protocol."""
 
     __slots__ = (
         "classic",
-        "epoch",
-        "is_dead",
         "members",
-        "metadata_hash",
         "owners",
         "patterns",
         "static_members",
         "subscriptions",
-        "target_epoch",
-        "targets",
         "topics_changed",
     )
     kind = "consumer"
 
     def __init__(self, group_id: str) -> None:
         super().__init__(group_id)
-        self.epoch = 0
-        self.metadata_hash = 0
-        self.target_epoch = 0
         self.members: dict[str, ConsumerMember] = {}
-        self.targets: dict[str, Assignment] = {}
-        """Member id → the partitions that it shall get. A member without an entry shall get none."""
         self.static_members: dict[str, str] = {}
         """group.instance.id → member id"""
         self.owners: dict[tuple[UUID, int], str] = {}
@@ -78,7 +65,6 @@ class ConsumerGroup(ModernGroup):
         self.topics_changed = True
         """Whether subscribed topics may have changed since their hash was computed: the next heartbeat looks. True also
         after loading. Not part of the stored state."""
-        self.is_dead = False
 
     def __repr__(self) -> str:
         return (
@@ -118,10 +104,6 @@ class ConsumerGroup(ModernGroup):
         return self.state.value
 
     @property
-    def generation_id(self) -> int:
-        return self.epoch
-
-    @property
     def protocol_type(self) -> str | None:
         return CONSUMER_PROTOCOL_TYPE
 
@@ -129,28 +111,12 @@ class ConsumerGroup(ModernGroup):
     def protocol_name(self) -> str | None:
         return self.subscriptions.preferred_assignor
 
-    @property
-    def member_count(self) -> int:
-        return len(self.members)
-
-    def client_ids(self) -> Iterable[str]:
-        return (member.metadata.client_id for member in self.members.values())
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.members
-
     def summary(self) -> GroupSummary:
         return GroupSummary(ErrorCode.NONE, ConsumerGroupState.DEAD.value)
-
-    def target_of(self, member_id: str) -> Assignment:
-        """The partitions that the member shall get."""
-        return self.targets.get(member_id, EMPTY)
 
     # -- changes
 
     def apply(self, record: GroupRecord) -> None:
-        """Change the group as the record says. Records may come in any order, and name members that are unknown."""
         match record:
             case GroupEpoch():
                 self.epoch, self.metadata_hash = record
@@ -236,14 +202,6 @@ class ConsumerGroup(ModernGroup):
                 if self.owners.get(partition) == current.member_id:
                     del self.owners[partition]
             self._grow(-owned_bytes(assignment))
-
-    def _set_target(self, member_id: str, assignment: Assignment | None) -> None:
-        before = self.targets.pop(member_id, None)
-        if before is not None:
-            self._grow(-assignment_bytes(before))
-        if assignment is not None:
-            self.targets[member_id] = assignment
-            self._grow(assignment_bytes(assignment))
 
     def _set_pattern(self, pattern: str, resolved: ResolvedPattern | None) -> None:
         before = self.patterns.pop(pattern, None)

@@ -1,27 +1,66 @@
 """A group whose records decide what it is, one by one."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..base import GroupBase
+from .assignment import EMPTY, Assignment
+from .memory import assignment_bytes
 
 __all__ = ["ModernGroup"]
 
 
 class ModernGroup(GroupBase):
-    """``epoch``: of the group. ``target_epoch``: the group epoch for which the target assignment was computed."""
+    """``epoch``: of the group. ``target_epoch``: the group epoch for which ``targets`` were computed."""
 
-    __slots__ = ()
-    is_dead: bool
-    epoch: int
-    target_epoch: int
+    __slots__ = ("epoch", "is_dead", "metadata_hash", "target_epoch", "targets")
     members: Mapping[str, Any]
+
+    def __init__(self, group_id: str) -> None:
+        super().__init__(group_id)
+        self.epoch = 0
+        self.metadata_hash = 0
+        self.target_epoch = 0
+        self.targets: dict[str, Assignment] = {}
+        """Member id → the partitions that it shall get. A member without an entry shall get none."""
+        self.is_dead = False
+
+    # -- state
+
+    @property
+    def generation_id(self) -> int:
+        return self.epoch
+
+    @property
+    def member_count(self) -> int:
+        return len(self.members)
+
+    def client_ids(self) -> Iterable[str]:
+        return (member.metadata.client_id for member in self.members.values())
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    def target_of(self, member_id: str) -> Assignment:
+        """The partitions that the member shall get."""
+        return self.targets.get(member_id, EMPTY)
+
+    # -- changes
 
     @abstractmethod
     def apply(self, record: Any) -> None:
-        """Change the group as the record says."""
+        """Change the group as the record says. Records may come in any order, and name members that are unknown."""
 
     @abstractmethod
     def encoded(self, record: Any) -> tuple[bytes, bytes | None]:
         """Key and value of a record of the group; the value of a tombstone is None."""
+
+    def _set_target(self, member_id: str, assignment: Assignment | None) -> None:
+        before = self.targets.pop(member_id, None)
+        if before is not None:
+            self._grow(-assignment_bytes(before))
+        if assignment is not None:
+            self.targets[member_id] = assignment
+            self._grow(assignment_bytes(assignment))

@@ -4,12 +4,12 @@
 that make the records are elsewhere: ``decision.py`` (heartbeats), ``leaving.py``, ``states.py``.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import assert_never
 
-from ..modern.assignment import EMPTY, Assignment
+from ..modern.memory import assignment_bytes
 from ..modern.records import GroupEpoch, TargetEpoch, TargetMember
-from .memory import assignment_bytes, metadata_bytes, states_bytes
+from .memory import metadata_bytes, states_bytes
 from .record_bytes import encode, encode_key
 from .records import (
     NO_STATES,
@@ -32,32 +32,21 @@ class ShareGroup(GroupWithoutOffsets):
     """A share group. ``states``: which partitions have a state."""
 
     __slots__ = (
-        "epoch",
-        "is_dead",
         "members",
-        "metadata_hash",
         "needs_look",
         "states",
         "subscribers",
-        "target_epoch",
-        "targets",
     )
     kind = "share"
 
     def __init__(self, group_id: str) -> None:
         super().__init__(group_id)
-        self.epoch = 0
-        self.metadata_hash = 0
-        self.target_epoch = 0
         self.members: dict[str, ShareMember] = {}
-        self.targets: dict[str, Assignment] = {}
-        """Member id → the partitions that it shall get. A member without an entry shall get none."""
         self.states: StatePartitions = NO_STATES
         self.subscribers = Subscribers()
         self.needs_look = True
         """Whether subscribed topics, or their states, may have changed since the target was computed. True also after
         loading. Not part of the stored state."""
-        self.is_dead = False
 
     # -- state
 
@@ -68,10 +57,6 @@ class ShareGroup(GroupWithoutOffsets):
         return "Stable" if self.members else "Empty"
 
     @property
-    def generation_id(self) -> int:
-        return self.epoch
-
-    @property
     def protocol_type(self) -> str | None:
         return self.kind
 
@@ -79,25 +64,9 @@ class ShareGroup(GroupWithoutOffsets):
     def protocol_name(self) -> str | None:
         return None
 
-    @property
-    def member_count(self) -> int:
-        return len(self.members)
-
-    def client_ids(self) -> Iterable[str]:
-        return (member.metadata.client_id for member in self.members.values())
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.members
-
-    def target_of(self, member_id: str) -> Assignment:
-        """The partitions that the member shall get."""
-        return self.targets.get(member_id, EMPTY)
-
     # -- changes
 
     def apply(self, record: ShareRecord) -> None:
-        """Change the group as the record says. Records may come in any order, and name members that are unknown."""
         match record:
             case GroupEpoch():
                 self.epoch, self.metadata_hash = record
@@ -161,14 +130,6 @@ class ShareGroup(GroupWithoutOffsets):
         member = self.members[current.member_id]
         self._grow(assignment_bytes(current.assigned) - assignment_bytes(member.current.assigned))
         self.members[current.member_id] = member._replace(current=current)
-
-    def _set_target(self, member_id: str, assignment: Assignment | None) -> None:
-        before = self.targets.pop(member_id, None)
-        if before is not None:
-            self._grow(-assignment_bytes(before))
-        if assignment is not None:
-            self.targets[member_id] = assignment
-            self._grow(assignment_bytes(assignment))
 
     def _set_states(self, states: StatePartitions) -> None:
         self._grow(states_bytes(states) - states_bytes(self.states))

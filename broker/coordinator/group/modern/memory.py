@@ -1,0 +1,14 @@
+"""Memory used by what groups of all modern types have, by the rules of ``group/memory.py``. Estimates."""
+
+from .assignment import Assignment
+
+__all__ = ["MEMBER_BYTES", "NAME_BYTES", "PARTITION_BYTES", "TOPIC_BYTES", "assignment_bytes"]
+
+MEMBER_BYTES = 1_500
+NAME_BYTES = 100
+TOPIC_BYTES = 400
+PARTITION_BYTES = 70
+
+
+def assignment_bytes(assignment: Assignment) -> int:
+    return sum(TOPIC_BYTES + PARTITION_BYTES * len(partitions) for partitions in assignment.values())
