@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator
 
+from ....base.kafka_names import SHARE_GROUP_STATE_TOPIC
 from ....protocol.codec import DecodeError
-from ....protocol.errors import CoordinatorNotAvailableError, CorruptRecordError
-from ....protocol.records.batch import RecordBatch
-from ....protocol.records.record import read_records
+from ....protocol.errors import CoordinatorNotAvailableError
 from ....protocol.records.walk import Record
+from ..strict_replay import StrictReplay
 from .entry import Entry
 from .ports import SharePartitionKey
 from .records import decode_record
@@ -15,7 +15,7 @@ from .state import Snapshot, state_after
 __all__ = ["Replay"]
 
 
-class Replay:
+class Replay(StrictReplay):
     """Implements `Replaying`, whose docstrings are not repeated.
 
     A record that cannot be read ends the load with a KafkaError: without it records would be delivered again, or be
@@ -24,24 +24,12 @@ class Replay:
     ``partition_for``: the partition that a share partition belongs to.
     """
 
+    topic = SHARE_GROUP_STATE_TOPIC
+
     def __init__(self, partition: int, partition_for: Callable[[SharePartitionKey], int]) -> None:
-        self._partition = partition
+        super().__init__(partition)
         self._partition_for = partition_for
         self._entries: dict[SharePartitionKey, Entry] = {}
-        self.record_count = 0
-
-    def steps(self, batch: RecordBatch) -> Iterator[None]:
-        self.record_count += batch.record_count
-        if batch.is_control:
-            return
-        for record in read_records(batch):
-            try:
-                self._apply(record)
-            except DecodeError as error:
-                raise CorruptRecordError(
-                    f"__share_group_state-{self._partition}: record at offset {record.offset} cannot be read: {error}"
-                ) from error
-            yield
 
     def entries(self) -> Iterator[Entry]:
         for key, entry in self._entries.items():

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator
 
+from ....base.kafka_names import TRANSACTION_STATE_TOPIC
 from ....protocol.codec import DecodeError
-from ....protocol.errors import CoordinatorNotAvailableError, CorruptRecordError
-from ....protocol.records.batch import RecordBatch
-from ....protocol.records.record import read_records
+from ....protocol.errors import CoordinatorNotAvailableError
 from ....protocol.records.walk import Record
+from ..strict_replay import StrictReplay
 from .picture import TransactionPicture
 from .records import decode_key, decode_value
 from .transaction import Transaction
@@ -14,7 +14,7 @@ from .transaction import Transaction
 __all__ = ["Replay"]
 
 
-class Replay:
+class Replay(StrictReplay):
     """Implements `Replaying`, whose docstrings are not repeated.
 
     The newest record of an id counts; a tombstone deletes the id. A record that cannot be read ends the load with a
@@ -24,24 +24,12 @@ class Replay:
     ``partition_for``: the partition that an id belongs to.
     """
 
+    topic = TRANSACTION_STATE_TOPIC
+
     def __init__(self, partition: int, partition_for: Callable[[str], int]) -> None:
-        self._partition = partition
+        super().__init__(partition)
         self._partition_for = partition_for
         self._pictures: dict[str, TransactionPicture] = {}
-        self.record_count = 0
-
-    def steps(self, batch: RecordBatch) -> Iterator[None]:
-        self.record_count += batch.record_count
-        if batch.is_control:
-            return
-        for record in read_records(batch):
-            try:
-                self._apply(record)
-            except DecodeError as error:
-                raise CorruptRecordError(
-                    f"__transaction_state-{self._partition}: record at offset {record.offset} cannot be read: {error}"
-                ) from error
-            yield
 
     def entries(self) -> Iterator[Transaction]:
         for transactional_id, picture in self._pictures.items():
