@@ -14,7 +14,7 @@ from support.golden import all_message_types
 FOLDER = Path(__file__).parent.parent / "reference"
 REFERENCE = json.loads((FOLDER / "messages.json").read_text())
 LATER = json.loads((FOLDER / "messages-of-kafka-4.json").read_text())
-"""Of Kafka 4, as far as declared here: last versions of APIs, fields that these add or lack, new APIs, records."""
+"""Declarations of Kafka 4: last versions of APIs, fields that these add or lack, new APIs, records."""
 APIS = REFERENCE["apis"] + LATER["apis"]
 Definition = dict[str, Any]
 
