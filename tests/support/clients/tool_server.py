@@ -13,8 +13,9 @@ from support.processes.java import java_command
 
 __all__ = ["run_main"]
 
-_NEED_THEIR_OWN = ("Console", "Verifiable")
-"""Parts of the names of tools with shutdown hooks, which run only at the end of a JVM."""
+_NEED_THEIR_OWN = ("Console", "Jmx", "Verifiable")
+"""Parts of the names of tools with shutdown hooks, which run only at the end of a JVM, and of the one that leaves its
+connection open, which then complains among the errors of the next tool."""
 _UTF_8 = ("-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8")
 _MOST_FAILED = 5
 """Tools that may fail in a JVM: a failed tool leaves the client open that a process would take with it."""
