@@ -13,7 +13,7 @@ from support.source_tree import PACKAGES, PAGES, ROOT, name_of, nodes_of, python
 README_LINES = 130
 ARCHITECTURE_LINES = 200
 RECIPE_LINES = 10
-WORDS_OF_DOCS = 29_500
+WORDS_OF_DOCS = 30_000
 """The limit is for pages that are written by hand; generated pages are for looking things up."""
 GENERATED_PAGES = frozenset(("settings.md", "metrics.md", "events.md", "commands.md", "doctor.md", "spark-options.md"))
 LARGE_FILE_LINES = 200
