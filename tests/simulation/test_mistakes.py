@@ -19,7 +19,7 @@ CAUGHT_BY = {
     "the maximal ISR leaves out joining replicas": (45, "the high watermark moves to"),
     "the high watermark moves below min.insync.replicas": (113, "the minimum is 2"),
     "leaders are elected outside of the ISR": (13, "is elected, the ISR was"),
-    "the controller forgets broker epochs": (51, "leads under epoch"),
+    "the controller forgets broker epochs": (106, "leads under epoch"),
     "an append that was queued as leader runs as follower": (16, "replicated batches have offsets"),
     "consumers read uncommitted records": (1, "where it may see what is before"),
     "read_committed consumers read open transactions": (1, "of a transaction that is not committed"),
