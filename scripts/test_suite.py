@@ -133,7 +133,7 @@ def fetch_clients() -> None:
 def install_extras() -> None:
     """Installs the extras of the pipeline (once, 500 MB). If one fails, its tests are skipped."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    for extra in ("spark", "delta", "iceberg"):
+    for extra in ("spark", "delta", "iceberg", "duckdb"):
         if module("pip", "install", "--quiet", "--disable-pip-version-check", *extras[extra]):
             print(
                 f"The extra '{extra}' can't be installed (see pip's message above); its tests are skipped",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pybroker.pipeline.archive.manifest import Commit, ManifestError, batch_name
 from pybroker.pipeline.archive.table_log import NONE_YET, TableLog, TableLogs
+from support.spark.duckdb_tables import rows_read_by_duckdb
 from support.spark.table_logs import FORMATS, batch, compaction, data_file, log_of, need_format, rows_read_by
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pyiceberg", "ignore::DeprecationWarning:deltalake")
@@ -163,6 +164,24 @@ def test_columns_of_a_new_json_schema_are_added(table: Table) -> None:
     table.commit(batch(1, data_file(table.root, "b", 1, rows=1, json={"id": 7})))
     table.catch_up()
     assert [row["json"] for row in rows_read_by(table.name, table.root)] == [None, {"id": 7}]
+
+
+def test_duckdb_reads_the_same_rows_as_the_library_of_the_format(table: Table) -> None:
+    files = [data_file(table.root, each, 2 * number) for number, each in enumerate("abc")]
+    for number, file in enumerate(files):
+        table.commit(batch(number, file))
+    table.catch_up()
+    merged = data_file(table.root, "merged", 0, rows=4, date="2023-11-14")
+    table.commit(compaction(0, [merged], files[:2]))
+    table.commit(batch(3, data_file(table.root, "d", 6, json={"id": 7})))
+    table.catch_up()
+    found = rows_read_by_duckdb(table.name, table.root)
+    assert found == rows_read_by(table.name, table.root)
+    assert [(row["offset"], row["json"]) for row in found] == [
+        *((at, None) for at in range(6)),
+        (6, {"id": 7}),
+        (7, {"id": 7}),
+    ]
 
 
 def test_column_with_another_type_is_refused_in_one_line(table: Table) -> None:

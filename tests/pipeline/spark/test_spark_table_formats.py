@@ -7,6 +7,7 @@ import pytest
 from support.clients.produced import Produced, numbered, produce
 from support.clients.topics import create_topic
 from support.spark.archiving import Archiving
+from support.spark.duckdb_tables import has_duckdb, rows_read_by_duckdb
 from support.spark.table_logs import FORMATS, need_format, rows_read_by
 
 if TYPE_CHECKING:
@@ -14,7 +15,11 @@ if TYPE_CHECKING:
 
 
 def read_by(name: str, root: Path, table: str = "data") -> list[tuple[Any, ...]]:
-    return [facts(row["topic"], row["partition"], row["offset"], row) for row in rows_read_by(name, root, table)]
+    """Returns the rows of a table as the format's library reads them, and checks that DuckDB reads the same rows."""
+    rows = rows_read_by(name, root, table)
+    if has_duckdb():
+        assert rows_read_by_duckdb(name, root, table) == rows
+    return [facts(row["topic"], row["partition"], row["offset"], row) for row in rows]
 
 
 def facts(topic: str, partition: int, offset: int, row: dict[str, Any]) -> tuple[Any, ...]:
