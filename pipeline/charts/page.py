@@ -8,6 +8,10 @@ from html import escape
 from .charts import BarChart, TimeChart, shortened, time_of
 
 _TIME_HEIGHT = 140
+_LONG_TABLE = 40
+"""Rows from which on a table scrolls in a frame and can be filtered."""
+_LONG_CHART = 20
+"""Bars from which on a chart scrolls in a frame."""
 
 _STYLE = """\
 :root { color-scheme: light dark; --text: #222; --quiet: #59606a; --line: #ddd; --ground: #fff; --mark: #3d78b0;
@@ -18,6 +22,12 @@ body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem
   color: var(--text); background: var(--ground) }
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem; overflow-wrap: anywhere }
 .scrolled { overflow-x: auto }
+.long { overflow: auto; max-height: 32rem; border: 1px solid var(--line) }
+.long th { position: sticky; top: 0; background: var(--ground) }
+.filter { display: flex; flex-wrap: wrap; gap: .2rem .8rem; align-items: center; margin: 0 0 .4rem }
+.filter input { font: inherit; min-width: 0; width: 18rem; max-width: 100% }
+@media print { .long { max-height: none; border: 0 } .filter { display: none } }
+summary { cursor: pointer; margin-top: 2rem; font-weight: 600 }
 table { border-collapse: collapse; min-width: 100%; font-size: 14px }
 th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top }
 th { color: var(--quiet); font-weight: 600 }
@@ -33,17 +43,33 @@ svg { display: block; width: 100% } svg rect { fill: var(--mark) }
 .bars .label { overflow-wrap: anywhere } .bars .words { color: var(--quiet); font-variant-numeric: tabular-nums }
 figure { margin: 0 } svg.times { border-bottom: 1px solid var(--line) }
 figcaption { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1rem }
-figcaption, .rest { font-size: 13px; color: var(--quiet) }
+figcaption, .rest, .filter output { font-size: 13px; color: var(--quiet) }
 @media (max-width: 45rem) { .bars li { grid-template-columns: 1fr auto; padding: .25rem 0 }
   .bars svg { grid-column: 1 / -1; grid-row: 2 } }"""
+
+_FILTER = '<p class="filter">'
+_SCRIPT = """\
+for (const filter of document.querySelectorAll('.filter')) {
+  const rows = [...filter.nextElementSibling.querySelectorAll('tbody tr')];
+  const texts = rows.map(row => [...row.cells].map(cell => cell.textContent).join(' ').toLowerCase());
+  const [input, shown] = [filter.querySelector('input'), filter.querySelector('output')];
+  input.addEventListener('input', () => {
+    const words = input.value.toLowerCase().split(/\\s+/);
+    let count = 0;
+    rows.forEach((row, at) => { row.hidden = !words.every(word => texts[at].includes(word)); count += !row.hidden });
+    shown.textContent = `${count.toLocaleString('en')} of ${rows.length.toLocaleString('en')} rows`;
+  });
+}"""
 
 
 def page(title: str, *parts: str) -> str:
     """Returns the whole page. `parts` are HTML."""
+    content = "".join(parts)
+    script = f"<script>\n{_SCRIPT}\n</script>" if _FILTER in content else ""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>\n{_STYLE}\n</style></head><body>\n<h1>{escape(title)}</h1>\n{''.join(parts)}</body></html>\n"
+        f"<style>\n{_STYLE}\n</style></head><body>\n<h1>{escape(title)}</h1>\n{content}{script}</body></html>\n"
     )
 
 
@@ -71,7 +97,8 @@ def _bars(content: BarChart) -> str:
         for bar in content.bars
     )
     rest = f'<p class="rest">and {content.left_out:,} more</p>\n' if content.left_out else ""
-    return f'<ul class="bars">\n{drawn}\n</ul>\n{rest}'
+    is_long = ' tabindex="0"' if len(content.bars) > _LONG_CHART else ""
+    return f'<ul class="bars{" long" if is_long else ""}"{is_long}>\n{drawn}\n</ul>\n{rest}'
 
 
 def _times(content: TimeChart) -> str:
@@ -99,14 +126,26 @@ def _percent(share: float) -> str:
     return f"{max(100 * share, 0 if share == 0 else 0.2):.2f}%"
 
 
+def folded(title: str, content: str) -> str:
+    """Returns content that is hidden until the reader clicks its title."""
+    return f"<details><summary>{escape(title)}</summary>\n{content}</details>\n"
+
+
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Returns a table. Columns whose name begins with # hold numbers. Cells are HTML."""
+    """Returns a table. Columns whose name begins with # hold numbers. Cells are HTML.
+
+    A long table scrolls in a frame, below a field that filters its rows by words.
+    """
     heads = "".join(
         f'<th class="number">{escape(column[1:])}</th>' if column.startswith("#") else f"<th>{escape(column)}</th>"
         for column in columns
     )
     body = "\n".join(f"<tr>{''.join(row)}</tr>" for row in rows)
-    return f'<div class="scrolled"><table><thead><tr>{heads}</tr></thead><tbody>\n{body}\n</tbody></table></div>\n'
+    drawn = f"<table><thead><tr>{heads}</tr></thead><tbody>\n{body}\n</tbody></table></div>\n"
+    if len(rows) <= _LONG_TABLE:
+        return f'<div class="scrolled">{drawn}'
+    field = '<label>Filter <input type="search" placeholder="words in a row"></label>'
+    return f'{_FILTER}{field}<output>{len(rows):,} rows</output></p>\n<div class="long" tabindex="0">{drawn}'
 
 
 def text(content: object) -> str:

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..charts.charts import MOST_BARS, Bar, Chart, Step, TimeChart, bar_chart, duration
-from ..charts.page import chart, counted, moment, number, page, section, size, table, text
+from ..charts.page import chart, counted, folded, moment, number, page, section, size, table, text
+
+_OPEN_TOPICS = 5
+"""Topics whose charts are open when the page is."""
 
 Figures = dict[str, Any]
 """A report as JSON: lists of objects by the names of the measures."""
@@ -22,7 +25,7 @@ def figures_page(figures: Figures) -> str:
     return page(
         "Report of topics",
         f"<p>{summary}</p>\n",
-        *(chart(each) for each in figure_charts(figures)),
+        *_charts(figures),
         section("Partitions", _volumes(volumes)),
         section("Bytes of values", _table(figures["sizes"], ["topic"], ["median", "p90", "p99", "largest"])),
         section("Keys", _table(figures["keys"], ["topic"], ["keys", "repeated_keys", "repeats"])),
@@ -40,10 +43,8 @@ def figure_charts(figures: Figures) -> list[Chart]:
     """
     if not figures["volumes"]:
         return []
-    sizes: dict[str, int] = defaultdict(int)
-    for each in figures["volumes"]:
-        sizes[each["topic"]] += bytes_of(each)
-    topics = sorted(sizes, key=lambda topic: (-sizes[topic], topic))
+    sizes = _sizes(figures)
+    topics = list(sizes)
     charts: list[Chart] = [
         bar_chart("size", "Size by topic", [Bar(topic, sizes[topic], size(sizes[topic])) for topic in topics])
     ]
@@ -53,6 +54,30 @@ def figure_charts(figures: Figures) -> list[Chart]:
         gains = [Bar(each["topic"], each["gain"], f"{each['gain']:.2f}") for each in figures["compression"]]
         charts.append(bar_chart("compression", "Bytes of records for a byte of file", gains))
     return charts
+
+
+def _charts(figures: Figures) -> list[str]:
+    """Returns the charts as HTML; those of topics behind the largest ones are folded."""
+    rest = list(_sizes(figures))[_OPEN_TOPICS:MOST_BARS]
+    hidden = {each.name for topic in rest for each in _topic_charts(figures, topic)}
+    charts = figure_charts(figures)
+    shown = [chart(each) for each in charts if each.name not in hidden]
+    if hidden:
+        shown.append(
+            folded(
+                f"Charts of {counted(len(rest), 'smaller topic')}",
+                "".join(chart(each) for each in charts if each.name in hidden),
+            )
+        )
+    return shown
+
+
+def _sizes(figures: Figures) -> dict[str, int]:
+    """Returns the bytes of each topic, the largest first."""
+    sizes: dict[str, int] = defaultdict(int)
+    for each in figures["volumes"]:
+        sizes[each["topic"]] += bytes_of(each)
+    return {topic: sizes[topic] for topic in sorted(sizes, key=lambda topic: (-sizes[topic], topic))}
 
 
 def _topic_charts(figures: Figures, topic: str) -> Iterator[Chart]:

@@ -6,10 +6,9 @@ Each session is a process. Its start, and a first run of each work on a small to
 
 import argparse
 import os
-import statistics
 import tempfile
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 
@@ -18,6 +17,7 @@ from support.processes.broker_process import BrokerProcess
 from benchmarks.machine import moment, others_percent
 from benchmarks.pipeline_load import fill_topic, write_segments
 from benchmarks.pipeline_sides import Done, Side, session_of, sides
+from benchmarks.pipeline_works import WORKS, Case, heads, line_of, row, verdict
 from benchmarks.progress import progress
 from benchmarks.report import NO, TARGETS_MISSED
 
@@ -26,32 +26,26 @@ __all__ = ["main"]
 _SMALL_RECORDS = 20_000
 _AUDITED_PARTITIONS = 8
 _LEAST_MIB_A_SECOND = 200
-_MOST_OF_CONNECTOR = 1.0
 _MOST_GROWTH = 1.2
 """Maximum growth of a task's memory from one partition to one ten times as large."""
 
-_WORKS = {
-    "job": "archive, AvailableNow (the connector: a plain stream into Parquet, by topic and date)",
-    "table": "a plain stream into Parquet by topic and date, AvailableNow",
-    "read": "batch read, all columns used",
-}
-"""Names of the works in pipeline_session.py."""
 _MEMORY, _AUDIT = "memory", "audit"
-
-Figures = dict[tuple[str, int], dict[str, list[float]]]
-"""(work, cores) → name of a side → seconds, one a round."""
+_MOST_MEMORY = 1.0
+"""Maximum ratio of a session's memory to that of the connector's session."""
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench pipeline", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="rounds of both sides (default 3)")
     parser.add_argument(
-        "--records", type=int, default=5_000_000, help="records of 100 bytes in the topic (default 5,000,000)"
+        "--records", type=int, default=5_000_000, help="records of 100 bytes in a topic (default 5,000,000)"
     )
-    parser.add_argument("--partitions", type=int, default=4, help="partitions of the topic (default 4)")
-    parser.add_argument("--cores", default="1,2", help="cores of the sessions, separated by commas (default 1,2)")
+    parser.add_argument(
+        "--partitions", default="1,8", help="partitions of the topics, separated by commas (default 1,8)"
+    )
+    parser.add_argument("--cores", default="2", help="cores of the sessions, separated by commas (default 2)")
     parser.add_argument("--audit-mib", type=int, default=4096, help="MiB of segments for the audit (default 4096)")
-    works = ",".join([*_WORKS, _MEMORY, _AUDIT])
+    works = ",".join([*WORKS, _MEMORY, _AUDIT])
     parser.add_argument("--works", default=works, help=f"works to measure, separated by commas (default {works})")
     return parser.parse_args(arguments)
 
@@ -59,7 +53,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
     chosen = options.works.split(",")
-    lines = ["| work | cores | pybroker | connector | ratio | target | reached |", "|---|---:|---:|---:|---:|---|---|"]
+    lines = heads()
     before = moment(())
     if topical := [work for work in chosen if work != _AUDIT]:
         lines += topic_lines(options, topical)
@@ -72,55 +66,93 @@ def main(arguments: Sequence[str]) -> int:
 
 def topic_lines(options: argparse.Namespace, works: Sequence[str]) -> list[str]:
     contestants = sides()
+    timed = [work for work in works if work in WORKS]
+    partitions = list(map(int, options.partitions.split(",")))
     with tempfile.TemporaryDirectory(prefix="bench-") as directory, BrokerProcess(Path(directory)) as broker:
         servers = broker.bootstrap_servers
         progress(f"{options.records:,} records into {options.partitions} partitions")
-        for topic, records in ("small", _SMALL_RECORDS), ("tenth", options.records // 10), ("big", options.records):
-            fill_topic(servers, topic, options.partitions, records)
+        for count in partitions:
+            for topic, records in topics(count, options.records).items():
+                fill_topic(servers, topic, count, records)
         os.sync()
-        figures: Figures = defaultdict(lambda: defaultdict(list))
+        results: dict[tuple[str, Case], dict[str, list[Done]]] = defaultdict(lambda: defaultdict(list))
         for number in range(options.rounds):
-            for cores in map(int, options.cores.split(",")):
+            for case in [(int(cores), count) for cores in options.cores.split(",") for count in partitions]:
                 in_turn = contestants if number % 2 == 0 else contestants[::-1]
-                run_round(in_turn, cores, servers, [work for work in works if work in _WORKS], figures)
-        lines = [line_of(work, cores, contestants, found, options.records) for (work, cores), found in figures.items()]
-        return [*lines, memory_line(contestants[0], servers)] if _MEMORY in works else lines
+                for (work, side), done in round_of(in_turn, case, servers, options.records, timed).items():
+                    results[work, case][side].append(done)
+        lines = [line_of(work, case, results, contestants, options.records) for work, case in sorted(results)]
+        if _MEMORY in works:
+            known = topics(partitions[0], options.records)
+            lines += [growth_line(contestants[0], servers, known)]
+            lines += memory_lines(contestants, servers, known)
+        return lines
 
 
-def run_round(contestants: Sequence[Side], cores: int, servers: str, works: Sequence[str], figures: Figures) -> None:
+def topics(partitions: int, records: int) -> dict[str, int]:
+    """Returns the records of the topics with so many partitions: for warming up, a tenth, and all."""
+    sizes = {"small": _SMALL_RECORDS, "tenth": records // 10, "big": records}
+    return {f"{name}-{partitions}": size for name, size in sizes.items()}
+
+
+def round_of(
+    contestants: Sequence[Side], case: Case, servers: str, records: int, works: Sequence[str]
+) -> dict[tuple[str, str], Done]:
     """Runs all works on both sides. Raises RuntimeError if they found different things."""
+    results = {}
     found: dict[str, str] = {}
+    cores, partitions = case
     for side in contestants:
-        with session_of(side, cores, servers, "big") as session:
+        with session_of(side, cores, servers, two_of(topics(partitions, records), "big")) as session:
             for work in works:
+                if WORKS[work].beside and side.jars:
+                    continue
                 done = session.run(work)
-                progress(f"  {side.name}, {cores} cores, {work}: {done.seconds:.2f} s, {done.found}")
-                figures[work, cores][side.name].append(done.seconds)
+                where = f"{side.name}, {cores} cores, {partitions} partitions"
+                progress(f"  {where}, {work}: {done.seconds:.2f} s, CPU {done.cpu_s:.1f} s")
+                results[work, side.name] = done
                 if found.setdefault(work, done.found) != done.found:
                     raise RuntimeError(f"{work}: {done.found} here, {found[work]} there")
+    return results
 
 
-def line_of(work: str, cores: int, contestants: Sequence[Side], found: dict[str, list[float]], records: int) -> str:
-    medians = [statistics.median(found[side.name]) for side in contestants]
-    cells = [_WORKS[work], str(cores), *(f"{median:.1f} s, {records / median:,.0f} rows/s" for median in medians)]
-    if len(medians) == 1:
-        return row(*cells, "-", "-", "", "")
-    ratio = medians[0] / medians[1]
-    return row(*cells, f"{ratio:.2f}", f"≤ {_MOST_OF_CONNECTOR:g}", verdict(ratio <= _MOST_OF_CONNECTOR))
+def two_of(known: Mapping[str, int], topic: str) -> dict[str, int]:
+    """Returns the records of the topic for warming up and of another one."""
+    return {name: records for name, records in known.items() if name.startswith(("small-", f"{topic}-"))}
 
 
-def memory_line(side: Side, servers: str) -> str:
+def growth_line(side: Side, servers: str, known: Mapping[str, int]) -> str:
     """Measures the memory of a task that reads a whole partition."""
 
     def most(topic: str) -> Done:
-        with session_of(side, 1, servers, topic, {"minPartitions": "1"}) as session:
+        with session_of(side, 1, servers, two_of(known, topic), {"minPartitions": "1"}) as session:
             return session.run("read")
 
     tenth, whole = most("tenth").worker_mib, most("big").worker_mib
     work = "memory of a task: a Python worker that read whole partitions, and ones a tenth as large"
     growth = whole / tenth
-    cells = (f"{whole:.0f} MiB, {tenth:.0f} MiB", "-", f"{growth:.2f} of each other")
-    return row(work, "1", *cells, f"≤ {_MOST_GROWTH:g}", verdict(growth <= _MOST_GROWTH))
+    cells = (f"{whole:.0f} MiB, {tenth:.0f} MiB", "-", f"{growth:.2f} of each other", "-")
+    return row(work, "1", "-", *cells, f"≤ {_MOST_GROWTH:g}", verdict(growth <= _MOST_GROWTH))
+
+
+def memory_lines(contestants: Sequence[Side], servers: str, known: Mapping[str, int]) -> list[str]:
+    """Measures the memory of whole sessions that write Parquet files."""
+    lines = []
+    for work in ("job", "job_batches"):
+        peaks = []
+        for side in contestants:
+            with session_of(side, 2, servers, two_of(known, "big")) as session:
+                peaks.append(session.run(work).session_mib)
+        cells = [f"{peak:,.0f} MiB" for peak in peaks]
+        name = f"memory of the JVM and all Python workers: {WORKS[work].label}"
+        if len(peaks) == 1:
+            lines.append(row(name, "2", "-", *cells, "-", "-", "-", "", ""))
+            continue
+        ratio = peaks[0] / peaks[1]
+        lines.append(
+            row(name, "2", "-", *cells, f"{ratio:.2f}", "-", f"≤ {_MOST_MEMORY:g}", verdict(ratio <= _MOST_MEMORY))
+        )
+    return lines
 
 
 def audit_line(size_mib: int) -> str:
@@ -142,13 +174,5 @@ def audit_line(size_mib: int) -> str:
     if found.faults or found.size_bytes != written:
         raise RuntimeError(f"{len(found.faults)} faults in {found.size_bytes} bytes of {written}")
     rate = written / (1 << 20) / seconds
-    cells = (f"{seconds:.1f} s, {rate:,.0f} MiB/s", "-", "-", f"≥ {_LEAST_MIB_A_SECOND} MiB/s")
-    return row(f"audit of {size_mib:,} MiB of segments", "2", *cells, verdict(rate >= _LEAST_MIB_A_SECOND))
-
-
-def row(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def verdict(is_reached: bool) -> str:
-    return "yes" if is_reached else NO
+    cells = (f"{seconds:.1f} s, {rate:,.0f} MiB/s", "-", "-", "-", f"≥ {_LEAST_MIB_A_SECOND} MiB/s")
+    return row(f"audit of {size_mib:,} MiB of segments", "2", "-", *cells, verdict(rate >= _LEAST_MIB_A_SECOND))

@@ -1,9 +1,9 @@
 """A Spark session that `scripts/bench pipeline` measures, run by our PySpark or by the connector's.
 
 Its argument is JSON: `master`, `conf`, `format` ("pybroker" or "kafka"), `servers`, `directory`, the topics `small`
-(for warming up) and `topic`, and `source`, more options of the source. It reads names of works from standard input, one
-a line, and answers each by a line of JSON with its seconds and what it counted. Only the work "job" differs between the
-two sides.
+(for warming up) and `topic`, `records` (of each topic), and `source`, more options of the source. It reads names of
+works from standard input, one a line, and answers each by a line of JSON with its seconds, its CPU seconds (of all
+processes) and what it counted. Only the works `job…` differ between the two sides.
 """
 
 import json
@@ -17,6 +17,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 DAY = "date_add(date'1970-01-01', cast(floor(unix_micros(timestamp) / 86400000000) as int))"
+MICRO_BATCHES = 10
 ALL_COLUMNS = "xxhash64(key, value, topic, partition, offset, timestamp, timestampType)"
 
 
@@ -28,31 +29,58 @@ class Works:
         self._format = arguments["format"]
         self._options = {"kafka.bootstrap.servers": arguments["servers"], "startingOffsets": "earliest"}
         self._options |= arguments["source"]
+        self._records: dict[str, int] = arguments["records"]
 
     def read(self, topic: str, directory: str) -> str:
         """A batch query that uses all columns; returns the number of rows and a checksum of all columns."""
         counted = self._rows(self._spark.read, topic).selectExpr("count(*)", f"bit_xor({ALL_COLUMNS})")
         return "{} rows, {:x}".format(*counted.first())
 
-    def table(self, topic: str, directory: str) -> str:
+    def write(self, topic: str, directory: str) -> str:
+        """A batch query that writes Parquet files by topic and date."""
+        rows = self._rows(self._spark.read, topic, includeHeaders="true").selectExpr("*", f"{DAY} as date")
+        rows.write.partitionBy("topic", "date").parquet(directory)
+        return f"{self._spark.read.parquet(directory).count()} rows"
+
+    def batches(self, topic: str, directory: str) -> str:
+        """The same as `table` in MICRO_BATCHES micro-batches."""
+        return self.table(topic, directory, **self._in_micro_batches(topic))
+
+    def table(self, topic: str, directory: str, **options: str) -> str:
         """A streaming query that writes Parquet files by topic and date."""
-        rows = self._rows(self._spark.readStream, topic, includeHeaders="true").selectExpr("*", f"{DAY} as date")
+        options["includeHeaders"] = "true"
+        rows = self._rows(self._spark.readStream, topic, **options).selectExpr("*", f"{DAY} as date")
         writer = rows.writeStream.format("parquet").partitionBy("topic", "date")
         writer = writer.option("checkpointLocation", f"{directory}/checkpoint").option("path", f"{directory}/data")
         query = writer.trigger(availableNow=True).start()
         query.awaitTermination()
         return counted(query)
 
-    def job(self, topic: str, directory: str) -> str:
+    def job(self, topic: str, directory: str, table_format: str = "parquet", **options: str) -> str:
         """The job `pybroker-pipeline archive --available-now`: table and manifest, exactly once."""
         if self._format == "kafka":  # the connector has no such job: the nearest equivalent
-            return self.table(topic, directory)
+            return self.table(topic, directory, **options)
         from pybroker.pipeline.archive.archive_query import Archive
 
-        source = {**self._options, "subscribe": topic, "includeHeaders": "true"}
-        archive = Archive(self._spark, source, directory)
+        source = {**self._options, "subscribe": topic, "includeHeaders": "true", **options}
+        archive = Archive(self._spark, source, directory, table_format=table_format)
         archive.start(available_now=True).awaitTermination()
         return f"{archive.done.rows} rows"
+
+    def job_batches(self, topic: str, directory: str) -> str:
+        """The same as `job` in MICRO_BATCHES micro-batches."""
+        return self.job(topic, directory, **self._in_micro_batches(topic))
+
+    def delta(self, topic: str, directory: str) -> str:
+        """The same as `job_batches`, into a Delta table. Only pybroker."""
+        return self.job(topic, directory, "delta", **self._in_micro_batches(topic))
+
+    def iceberg(self, topic: str, directory: str) -> str:
+        """The same as `job_batches`, into an Iceberg table. Only pybroker."""
+        return self.job(topic, directory, "iceberg", **self._in_micro_batches(topic))
+
+    def _in_micro_batches(self, topic: str) -> dict[str, str]:
+        return {"maxOffsetsPerTrigger": str(-(-self._records[topic] // MICRO_BATCHES))}
 
     def _rows(self, reader: Any, topic: str, **options: str) -> DataFrame:
         options |= {**self._options, "subscribe": topic}
@@ -78,9 +106,20 @@ def session(arguments: dict[str, Any]) -> SparkSession:
 
 
 def timed(work: Callable[[str, str], str], topic: str, directory: Path) -> dict[str, Any]:
-    began = time.monotonic()
+    began, cpu_began = time.monotonic(), cpu_seconds(os.getpid())
     found = work(topic, str(directory))
-    return {"s": time.monotonic() - began, "found": found}
+    return {"s": time.monotonic() - began, "cpu": cpu_seconds(os.getpid()) - cpu_began, "found": found}
+
+
+def cpu_seconds(pid: int) -> float:
+    """Returns the CPU time of a process and its descendants, with those that ended and were waited for."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        children = [path.read_text().split() for path in Path("/proc").glob(f"{pid}/task/*/children")]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(cpu_seconds(int(child)) for each in children for child in each)
 
 
 def main() -> None:

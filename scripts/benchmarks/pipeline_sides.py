@@ -47,11 +47,15 @@ class Side:
 
 
 class Done(NamedTuple):
-    """Result of a work: its seconds, what it counted, and the peak memory of a Python worker so far."""
+    """Result of a work: its seconds, CPU seconds of all processes, what it counted, and peaks of memory so far: of the
+    largest Python worker, and of the JVM and all Python workers together.
+    """
 
     seconds: float
+    cpu_s: float
     found: str
     worker_mib: float
+    session_mib: float
 
 
 def sides() -> list[Side]:
@@ -95,7 +99,9 @@ class Session:
             self._process.wait()
             raise RuntimeError(f"The session ended during {work}:\n{self._said.read_text()[-3000:]}")
         found = json.loads(line)
-        return Done(found["s"], found["found"], max(map(_greatest_mib, _workers(self._process.pid)), default=0.0))
+        peaks = [_greatest_mib(pid) for pid in _children(self._process.pid, "pyspark.")]
+        java = sum(_greatest_mib(pid) for pid in _children(self._process.pid, "org.apache.spark."))
+        return Done(found["s"], found["cpu"], found["found"], max(peaks, default=0.0), java + sum(peaks))
 
     def close(self) -> None:
         self._process.communicate()
@@ -103,10 +109,13 @@ class Session:
 
 @contextmanager
 def session_of(
-    side: Side, cores: int, servers: str, topic: str, source: Mapping[str, str] | None = None
+    side: Side, cores: int, servers: str, records: Mapping[str, int], source: Mapping[str, str] | None = None
 ) -> Iterator[Session]:
-    """Yields a session with its own directory. `source`: more options of the source."""
-    arguments = {"master": f"local[{cores}]", "servers": servers, "topic": topic, "small": "small"}
+    """Yields a session with its own directory. `records` of each topic: that for warming up, then that to measure.
+    `source`: more options of the source.
+    """
+    small, topic = records
+    arguments = {"master": f"local[{cores}]", "servers": servers, "topic": topic, "small": small, "records": records}
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as directory:
         made = Session(side, {**arguments, "source": dict(source or {})}, Path(directory))
         try:
@@ -115,14 +124,14 @@ def session_of(
             made.close()
 
 
-def _workers(pid: int) -> Iterator[int]:
-    """Returns Spark's Python workers among the descendants of a process."""
+def _children(pid: int, package: str) -> Iterator[int]:
+    """Returns the descendants of a process that run a module or class of the package: Python workers, or the JVM."""
     for directory in Path("/proc").glob(f"{pid}/task/*/children"):
         for child in map(int, directory.read_text().split()):
             arguments = Path(f"/proc/{child}/cmdline").read_text().split("\0")
-            if any(argument.startswith("pyspark.") for argument in arguments):
+            if any(argument.startswith(package) for argument in arguments):
                 yield child
-            yield from _workers(child)
+            yield from _children(child, package)
 
 
 def _greatest_mib(pid: int) -> float:

@@ -23,6 +23,7 @@ from support.spark.topic_figures import STEPS, topic_figures
 KAFKAS = LOGDIRS / "kafka-3.9" / "data"
 WIDTHS = (360, 1400)
 SCHEMES = ("light", "dark")
+SCREEN_HEIGHT = 1000
 SCREENSHOTS = os.environ.get("PYBROKER_SCREENSHOTS")
 """Directory for screenshots of all tested pages, if set."""
 
@@ -39,6 +40,23 @@ LAYOUT = """
     captions: all('figcaption').map(caption => [...caption.children].map(box)),
   }
 })()"""
+
+ROWS = """
+(() => {
+  const filter = document.querySelector('.filter');
+  const rows = [...filter.nextElementSibling.querySelectorAll('tbody tr')];
+  return [rows.length, rows.filter(row => row.offsetHeight > 0).length, filter.querySelector('output').textContent];
+})()"""
+
+FILTERED = (
+    """
+(() => {
+  const input = document.querySelector('.filter input');
+  input.value = 'WORDS';
+  input.dispatchEvent(new Event('input'));
+})(),"""
+    + ROWS
+)
 
 COLOURS = """
 (() => {
@@ -125,6 +143,27 @@ def test_page_is_drawn_with_all_charts_and_enough_contrast(
         least = 3 if what == "rect" else 4.5  # minimum contrast by WCAG, for drawings and for text
         assert contrast(colour, ground) >= least, f"{what}: {colour} on {ground}"
         assert what == ".verdict" or (luminance(ground) < 0.2) == (scheme == "dark")
+    assert browser.problems == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("topics", [1, 100])
+def test_page_of_a_thousand_partitions_is_short_and_its_table_can_be_filtered(
+    browser: Chromium, tmp_path: Path, topics: int, width: int
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(figures_page(topic_figures({f"topic{number}": 1000 // topics for number in range(topics)})))
+    browser.problems.clear()
+    browser.show(page, width=width, scheme="light")
+    if SCREENSHOTS is not None:
+        (Path(SCREENSHOTS) / f"report-{topics}-{width}.png").write_bytes(browser.screenshot())
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    assert browser.evaluate("document.documentElement.scrollHeight") < 12 * SCREEN_HEIGHT
+    assert browser.evaluate(ROWS) == [1000, 1000, "1,000 rows"]
+    last = f"topic{topics - 1}-{1000 // topics - 1}"
+    assert browser.evaluate(FILTERED.replace("WORDS", f"{last.upper()} 2023")) == [1000, 1, "1 of 1,000 rows"]
+    assert browser.evaluate(FILTERED.replace("WORDS", "nothing like it")) == [1000, 0, "0 of 1,000 rows"]
+    assert browser.evaluate(FILTERED.replace("WORDS", "")) == [1000, 1000, "1,000 of 1,000 rows"]
     assert browser.problems == []
 
 

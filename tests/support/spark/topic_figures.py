@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 __all__ = ["STEPS", "topic_figures"]
@@ -11,10 +12,12 @@ STEP_MS = 600_000
 STEPS = 40
 
 
-def topic_figures() -> dict[str, Any]:
-    """Returns figures of two topics and one with a name of maximum length; keys of all kinds."""
-    long_name = "a-topic-with-a-long-name." * 9
-    names = {"clicks": 12, "orders": 1, long_name: 1}
+_TOPICS = {"clicks": 12, "orders": 1, "a-topic-with-a-long-name." * 9: 1}
+"""Two topics and one with a name of maximum length."""
+
+
+def topic_figures(names: Mapping[str, int] = _TOPICS) -> dict[str, Any]:
+    """Returns figures of topics with so many partitions; keys of all kinds."""
     volumes = [
         {
             "topic": topic,
