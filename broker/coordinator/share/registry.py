@@ -1,17 +1,22 @@
 """The states of share partitions in memory, by the partition of ``__share_group_state`` that stores them."""
 
+import logging
 from collections.abc import Callable, Iterable
 
 from ....base.coordinator_partition import partition_for_key
+from ....base.quiet_lines import QUIET
+from ....protocol.errors import ErrorCode
 from ..entry_memory import EntryMemory
 from ..ownership import PartitionOwnership
 from .coordinator_key import coordinator_key
 from .entry import Entry
-from .memory import state_bytes
+from .memory import BATCH_BYTES, state_bytes
 from .ports import SharePartitionKey
 from .state import StoredState
 
 __all__ = ["ShareRegistry"]
+
+logger = logging.getLogger(__name__)
 
 
 class ShareRegistry:
@@ -42,6 +47,19 @@ class ShareRegistry:
 
     def get(self, key: SharePartitionKey) -> Entry | None:
         return self._entries.get(self.partition_for(key), {}).get(key)
+
+    def check_space(self, key: SharePartitionKey, batches: int) -> ErrorCode:
+        """NONE when the batches that a write adds fit into the limit of memory."""
+        if self.memory.has_space_for(BATCH_BYTES * batches):
+            return ErrorCode.NONE
+        logger.warning(
+            "group %s: state of a share partition not stored: %d of %d bytes allowed for states are used",
+            key.group_id,
+            self.memory.used_bytes,
+            self.memory.max_bytes,
+            extra=QUIET,
+        )
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
 
     def set_state(self, entry: Entry, state: StoredState | None) -> None:
         """Replace the state of an entry that is in use."""

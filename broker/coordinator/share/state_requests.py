@@ -6,7 +6,6 @@ from functools import partial
 from ....protocol.errors import ErrorCode
 from .coordinator_ports import ShareCoordinatorPorts
 from .entry import Change, Result
-from .memory import BATCH_BYTES
 from .ports import SharePartitionKey, StateRead, StateSummary, StateWrite
 from .registry import ShareRegistry
 from .rules import initialized, read_by_leader, written
@@ -42,8 +41,9 @@ class StateRequests:
         self, key: SharePartitionKey, state_epoch: int, start_offset: int, done: Callable[[ErrorCode], None]
     ) -> None:
         def decide(state: StoredState | None) -> StateRecord | ErrorCode:
-            if not self._has_space(0):
-                return ErrorCode.COORDINATOR_NOT_AVAILABLE
+            code = self._registry.check_space(key, 0)
+            if code is not ErrorCode.NONE:
+                return code
             return initialized(state, state_epoch, start_offset, self._now_ms())
 
         self._change(key, decide, partial(_tell_code, done))
@@ -69,8 +69,9 @@ class StateRequests:
 
     def _write_part(self, key: SharePartitionKey, write: StateWrite, done: Callable[[ErrorCode], None]) -> None:
         def decide(state: StoredState | None) -> StateRecord | ErrorCode:
-            if not self._has_space(len(write.batches)):
-                return ErrorCode.COORDINATOR_NOT_AVAILABLE
+            code = self._registry.check_space(key, len(write.batches))
+            if code is not ErrorCode.NONE:
+                return code
             return written(state, write, self._now_ms(), self._settings.updates_per_snapshot)
 
         self._change(key, decide, partial(_tell_code, done))
@@ -97,9 +98,6 @@ class StateRequests:
             done(code)
             return
         self._writer.submit(self._registry.entry(partition, key), Change(decide, done))
-
-    def _has_space(self, batches: int) -> bool:
-        return self._registry.memory.has_space_for(BATCH_BYTES * batches)
 
 
 def _tell_code(done: Callable[[ErrorCode], None], result: Result) -> None:

@@ -22,6 +22,15 @@ SHARE_GROUPS = (
         "Raise pybroker.groups.max.bytes, or look for a client that subscribes to very many topics.",
     ),
     event(
+        "share-group.no-space-for-states",
+        "WARNING",
+        "broker/coordinator/share/registry.py",
+        "group %s: state of a share partition not stored: %d of %d bytes allowed for states are used",
+        "group used_bytes max_bytes",
+        "The memory for the states of share partitions is used up, so acknowledgements were refused.",
+        "Delete share groups that nobody uses, or their offsets. With more brokers each stores fewer states.",
+    ),
+    event(
         "share-group.state-unreachable",
         "INFO",
         "broker/inter_broker/remote_share_states.py",

@@ -103,11 +103,13 @@ def test_partition_that_does_not_exist_has_no_state(call: str, arguments: tuple[
     assert world.ask(call, *arguments) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
 
-def test_states_take_no_more_memory_than_the_limit() -> None:
+def test_states_take_no_more_memory_than_the_limit_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
     world = ShareStates(ShareCoordinatorSettings(max_bytes=1_500))
     assert world.ask("initialize", KEY, 0, 0) == [ErrorCode.NONE]
     many = StateWrite(0, -1, -1, 0, [StateBatch(2 * number, 2 * number, 2, 1) for number in range(10)])
     assert world.ask("write", KEY, many) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    used = world.registry.memory.used_bytes
+    assert [record.args for record in caplog.records] == [("g", used, 1_500)]
     assert world.ask("write", KEY, change()) == [ErrorCode.NONE]
 
 
