@@ -12,7 +12,7 @@ from ....storage.files.files import Files
 from ....storage.segment.partition_files import NoLogError
 from .block_output import BlockOutput
 from .dump_format import DumpFormat, TextFormat
-from .internal_records import decode_offsets_record, decode_transaction_record
+from .internal_records import RecordDecoder, decode_offsets_record, decode_share_state_record, decode_transaction_record
 from .json_lines import JsonLines
 from .log_dump import DumpOptions, LogDump
 from .record_filter import RecordFilter
@@ -85,6 +85,9 @@ def _parser() -> CommandParser:
     decoder = parser.add_mutually_exclusive_group()
     decoder.add_argument("--offsets-decoder", action="store_true", help="decode records of __consumer_offsets")
     decoder.add_argument("--transaction-log-decoder", action="store_true", help="decode records of __transaction_state")
+    decoder.add_argument(
+        "--share-group-state-decoder", action="store_true", help="decode records of __share_group_state"
+    )
     decoder.add_argument("--no-decoder", action="store_true", help="do not decode records of internal topics")
     return parser
 
@@ -98,15 +101,19 @@ def _format(options: argparse.Namespace) -> DumpFormat:
 
 def _with_data(options: argparse.Namespace) -> bool:
     """A decoder option implies printing the data, as with Kafka's tool."""
-    return bool(options.print_data_log or options.offsets_decoder or options.transaction_log_decoder)
+    return options.print_data_log or _decoder(options) is not None
+
+
+def _decoder(options: argparse.Namespace) -> RecordDecoder | None:
+    chosen = {
+        decode_offsets_record: options.offsets_decoder,
+        decode_transaction_record: options.transaction_log_decoder,
+        decode_share_state_record: options.share_group_state_decoder,
+    }
+    return next((decoder for decoder, is_chosen in chosen.items() if is_chosen), None)
 
 
 def _dump_options(options: argparse.Namespace) -> DumpOptions:
-    decoder = None
-    if options.offsets_decoder:
-        decoder = decode_offsets_record
-    elif options.transaction_log_decoder:
-        decoder = decode_transaction_record
     return DumpOptions(
         with_records=options.deep_iteration or _with_data(options),
         records=RecordFilter(
@@ -117,7 +124,7 @@ def _dump_options(options: argparse.Namespace) -> DumpOptions:
             options.key if options.key is not None else options.key_base64,
         ),
         max_bytes=options.max_bytes,
-        decoder=decoder,
+        decoder=_decoder(options),
         decodes_by_name=not options.no_decoder,
     )
 

@@ -1,22 +1,28 @@
-"""Decodes records of ``__consumer_offsets`` and ``__transaction_state``, as Kafka's DumpLogSegments prints them."""
+"""Decodes records of Kafka's internal topics, as Kafka's DumpLogSegments prints them."""
 
 from __future__ import annotations
 
 import base64
 import json
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ....base.topic_partition import TopicPartition
 from ....protocol.codec import DecodeError, Message, decode_prefix
 from ....protocol.codec.json_form import to_json
-from ....protocol.messages import consumer_offsets, consumer_protocol
+from ....protocol.messages import consumer_offsets, consumer_protocol, share_group_state
 from ....protocol.messages.transaction_state import TransactionLogKey, TransactionLogValue
 from ....protocol.records.record import Record
 from ...coordinator.transaction.records import TaggedFields, decode_state, tagged_fields
 
-__all__ = ["DecodedRecord", "RecordDecoder", "decode_offsets_record", "decode_transaction_record"]
+__all__ = [
+    "DecodedRecord",
+    "RecordDecoder",
+    "decode_offsets_record",
+    "decode_share_state_record",
+    "decode_transaction_record",
+]
 
 Json = Any
 
@@ -43,6 +49,23 @@ _OFFSETS_MESSAGES: dict[int, tuple[type[Message], type[Message]]] = {
         consumer_offsets.ConsumerGroupCurrentMemberAssignmentKey,
         consumer_offsets.ConsumerGroupCurrentMemberAssignmentValue,
     ),
+    10: (consumer_offsets.ShareGroupMemberMetadataKey, consumer_offsets.ShareGroupMemberMetadataValue),
+    11: (consumer_offsets.ShareGroupMetadataKey, consumer_offsets.ShareGroupMetadataValue),
+    12: (
+        consumer_offsets.ShareGroupTargetAssignmentMetadataKey,
+        consumer_offsets.ShareGroupTargetAssignmentMetadataValue,
+    ),
+    13: (consumer_offsets.ShareGroupTargetAssignmentMemberKey, consumer_offsets.ShareGroupTargetAssignmentMemberValue),
+    14: (
+        consumer_offsets.ShareGroupCurrentMemberAssignmentKey,
+        consumer_offsets.ShareGroupCurrentMemberAssignmentValue,
+    ),
+    15: (consumer_offsets.ShareGroupStatePartitionMetadataKey, consumer_offsets.ShareGroupStatePartitionMetadataValue),
+    16: (consumer_offsets.ConsumerGroupRegularExpressionKey, consumer_offsets.ConsumerGroupRegularExpressionValue),
+}
+_SHARE_STATE_MESSAGES: dict[int, tuple[type[Message], type[Message]]] = {
+    0: (share_group_state.ShareSnapshotKey, share_group_state.ShareSnapshotValue),
+    1: (share_group_state.ShareUpdateKey, share_group_state.ShareUpdateValue),
 }
 _SUBSCRIPTION_FIELDS: dict[str, type[Message]] = {
     "subscription": consumer_protocol.ConsumerProtocolSubscription,
@@ -72,11 +95,21 @@ RecordDecoder = Callable[[Record], DecodedRecord]
 
 def decode_offsets_record(record: Record) -> DecodedRecord:
     """A record of ``__consumer_offsets``."""
+    return _decode(record, _OFFSETS_MESSAGES)
+
+
+def decode_share_state_record(record: Record) -> DecodedRecord:
+    """A record of ``__share_group_state``."""
+    return _decode(record, _SHARE_STATE_MESSAGES)
+
+
+def _decode(record: Record, messages: Mapping[int, tuple[type[Message], type[Message]]]) -> DecodedRecord:
+    """``messages``: those of key and value, by the version of the key."""
     try:
         version = _version_of(record.key, "key")
-        if version not in _OFFSETS_MESSAGES:
+        if version not in messages:
             return DecodedRecord(f"Unknown record type {version} at offset {record.offset}, skipping.", None)
-        key_type, value_type = _OFFSETS_MESSAGES[version]
+        key_type, value_type = messages[version]
         key = {"type": str(version), "data": _message_json(key_type, record.key)}
         name = key["data"].get("group") or key["data"].get("groupId")
         if record.value is None:

@@ -4,6 +4,7 @@ import argparse
 import os
 from collections.abc import Sequence
 
+from ....base.kafka_names import CONSUMER_OFFSETS_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from ....cli.kafka_scripts.script_parser import ScriptParser, UsageError, check_required
 from ....protocol.records.batch import RecordBatch
 from ....protocol.records.record import Record
@@ -12,7 +13,13 @@ from ....storage.segment.segment_reader import base_offset_of
 from .block_output import BlockOutput
 from .dump_format import Checksum, TextFormat
 from .index_dump import IndexDump, IndexDumpOptions
-from .internal_records import DecodedRecord, decode_offsets_record, decode_transaction_record
+from .internal_records import (
+    DecodedRecord,
+    RecordDecoder,
+    decode_offsets_record,
+    decode_share_state_record,
+    decode_transaction_record,
+)
 from .log_dump import DumpOptions, LogDump
 
 __all__ = ["kafka_dump_log"]
@@ -25,6 +32,12 @@ _OPEN_FILES = 16
 _INTEGER_MAX = (1 << 31) - 1
 _DECODER = "org.apache.kafka.tools.api.StringDecoder"
 _OLD_DECODER = "kafka.serializer.StringDecoder"
+_DECODERS: dict[str, tuple[str, RecordDecoder]] = {
+    "offsets-decoder": (CONSUMER_OFFSETS_TOPIC, decode_offsets_record),
+    "transaction-log-decoder": (TRANSACTION_STATE_TOPIC, decode_transaction_record),
+    "share-group-state-decoder": (SHARE_GROUP_STATE_TOPIC, decode_share_state_record),
+}
+"""By the option. The first one that is given decodes, as in Kafka's tool."""
 _REFUSED = ("cluster-metadata-decoder", "remote-log-metadata-decoder")
 _KNOWN = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
 
@@ -89,8 +102,7 @@ def _parser() -> ScriptParser:
     add("--max-message-size", metavar="N", type=int, default=5 << 20, help="Largest batch that an index may point to.")
     for name in ("value-decoder-class", "key-decoder-class"):
         add(f"--{name}", metavar="CLASS", nargs="?", const=_DECODER, help="Only the decoder of strings is there.")
-    decoders = (("offsets-decoder", "__consumer_offsets"), ("transaction-log-decoder", "__transaction_state"))
-    for name, topic in decoders:
+    for name, (topic, _) in _DECODERS.items():
         add(f"--{name}", action="store_true", help=f"Decode the records of {topic}.")
     for name in _REFUSED:
         add(f"--{name}", action="store_true", help="Not available: there are no such records in ZooKeeper mode.")
@@ -108,14 +120,13 @@ def _check_decoders(options: argparse.Namespace) -> None:
 
 
 def _dump(options: argparse.Namespace, output: BlockOutput) -> int:
+    given = [decoder for name, (_, decoder) in _DECODERS.items() if getattr(options, name.replace("-", "_"))]
     prints_data = (
         options.print_data_log
-        or options.offsets_decoder
-        or options.transaction_log_decoder
+        or bool(given)
         or options.value_decoder_class is not None
         or options.key_decoder_class is not None
     )
-    decoder = decode_transaction_record if options.transaction_log_decoder else None
     old = (options.value_decoder_class, options.key_decoder_class).count(_OLD_DECODER)
     notice = f"{_OLD_DECODER} is deprecated. Please use {_DECODER} instead\n" * old
     lines = _RecordFormat(notice, with_metadata=not options.skip_record_metadata, with_data=prints_data)
@@ -127,7 +138,7 @@ def _dump(options: argparse.Namespace, output: BlockOutput) -> int:
         DumpOptions(
             with_records=options.deep_iteration or prints_data,
             max_bytes=None if options.max_bytes == _INTEGER_MAX else options.max_bytes,
-            decoder=decode_offsets_record if options.offsets_decoder else decoder,
+            decoder=given[0] if given else None,
             decodes_by_name=False,
             tail_is_fault=False,
         ),

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ....base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from ....base.kafka_names import CONSUMER_OFFSETS_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from ....protocol.errors import KafkaError
 from ....protocol.records.batch import RecordBatch
 from ....protocol.records.message_set import message_checksums
@@ -42,7 +42,12 @@ from ....storage.segment.transaction_index import CorruptIndexError, Transaction
 from ....storage.store.log_directory import CLEANER_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE
 from .block_output import BlockOutput
 from .dump_format import Checksum, DumpFormat
-from .internal_records import RecordDecoder, decode_offsets_record, decode_transaction_record
+from .internal_records import (
+    RecordDecoder,
+    decode_offsets_record,
+    decode_share_state_record,
+    decode_transaction_record,
+)
 from .record_filter import EVERYTHING, RecordFilter
 
 __all__ = ["DumpOptions", "LogDump"]
@@ -53,6 +58,7 @@ _NAMES = (LEADER_EPOCH_FILE, PARTITION_METADATA_FILE, META_PROPERTIES_FILE, *_OF
 _DECODERS: dict[str, RecordDecoder] = {
     CONSUMER_OFFSETS_TOPIC: decode_offsets_record,
     TRANSACTION_STATE_TOPIC: decode_transaction_record,
+    SHARE_GROUP_STATE_TOPIC: decode_share_state_record,
 }
 
 

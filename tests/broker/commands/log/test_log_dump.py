@@ -25,6 +25,7 @@ from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, close_
 
 DUMPS = sorted([*REFERENCE.glob("*/*.dump.txt"), *TRANSACTIONS.glob("*.dump.txt")])
 CONFIG = LogConfig(segment_bytes=15_000, index_interval_bytes=500)
+STATES_OF_KAFKA = REFERENCE.parent / "share-groups" / "states-of-kafka-4.2.0.log"
 UNKNOWN_TO_KAFKA = ("leader-epoch-checkpoint", "partition.metadata")
 
 
@@ -262,7 +263,22 @@ class TestInternalTopics:
         declined = log_tool("dump", "--print-data-log", "--no-decoder", self.DATA / "__consumer_offsets-0").lines
         assert not [line for line in declined if '"type"' in line]
 
-    @pytest.mark.parametrize("option", ["--offsets-decoder", "--transaction-log-decoder"])
+    @pytest.mark.parametrize("options", [(), ("--share-group-state-decoder",)])
+    def test_dump_decodes_the_states_of_a_share_group(
+        self, options: tuple[str, ...], tmp_path: Path, log_tool: LogTool
+    ) -> None:
+        directory = tmp_path / "__share_group_state-0"
+        directory.mkdir()
+        shutil.copyfile(STATES_OF_KAFKA, directory / f"{0:020}.log")
+        ran = log_tool("dump", "--json", "--print-data-log", *options, "--key", "deleted", directory)
+        records = ran.objects("record")
+        assert {record["key"]["data"]["groupId"] for record in records} == {"deleted"}
+        assert records[0]["value"]["data"]["startOffset"] == 0
+        assert records[-1]["value"] is None
+
+    @pytest.mark.parametrize(
+        "option", ["--offsets-decoder", "--transaction-log-decoder", "--share-group-state-decoder"]
+    )
     def test_dump_names_and_skips_records_that_the_decoder_does_not_know(
         self, option: str, partition: Path, log_tool: LogTool
     ) -> None:
