@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from support.log_records import hold_no_objects
+from support.processes.forked_process import forked_cpu_seconds
 from support.source_tree import forget_trees
 from test_suite import is_quick
 
@@ -84,7 +85,7 @@ def folder_of(node_id: str) -> str:
     return "/".join(parts[:2]) if len(parts) > 2 else parts[0]
 
 
-_used_before = sum(os.times()[:4])
+_used_before = 0.0
 
 
 @pytest.hookimpl(wrapper=True)
@@ -92,7 +93,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     """Note what processor time a step of a test took, with the child processes that it waited for."""
     global _used_before
     report = yield
-    used = sum(os.times()[:4])
+    used = sum(os.times()[:4]) + forked_cpu_seconds()
     vars(report)["processor_s"] = used - _used_before
     _used_before = used
     return report

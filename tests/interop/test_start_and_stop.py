@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from kafka import KafkaProducer
-from support.processes.broker_process import BrokerProcess, DidNotStartError
+from support.processes.broker_process import PYBROKER, BrokerProcess, DidNotStartError
 
 
 def pybroker(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
@@ -144,7 +144,7 @@ def test_unwritable_log_directory_is_named(tmp_path: Path, setting: str, mode: i
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_signal_stops_the_broker_cleanly(tmp_path: Path, how: signal.Signals) -> None:
-    broker = BrokerProcess(tmp_path).start()
+    broker = BrokerProcess(tmp_path, command=PYBROKER).start()
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
     producer.send("events", b"one", partition=0).get(30)
     os.kill(broker.pid, how)
@@ -156,7 +156,7 @@ def test_signal_stops_the_broker_cleanly(tmp_path: Path, how: signal.Signals) ->
 
 def test_broker_starts_without_arguments(tmp_path: Path) -> None:
     """Only the port is overridden, because other brokers run beside it."""
-    broker = BrokerProcess(tmp_path)
+    broker = BrokerProcess(tmp_path, command=PYBROKER)
     broker.properties = lambda: f"listeners=PLAINTEXT://127.0.0.1:{broker.port}\n"  # type: ignore[method-assign]
     with broker:
         producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)

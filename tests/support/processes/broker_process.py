@@ -9,6 +9,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from support.processes.forked_process import ForkedProcess
 from support.processes.ports import free_port
 
 __all__ = ["BrokerProcess", "DidNotStartError"]
@@ -32,18 +33,18 @@ class BrokerProcess:
     """A `pybroker` process on a free port of 127.0.0.1 with its data under `directory`.
 
     The first start chooses the port unless `settings` do; a restart keeps it, so that clients find the broker again.
-    `command` replaces `python -m pybroker` and gets `--config`.
+    Its process is forked from one that has imported the broker, unless there is a `command`, which gets `--config`.
     """
 
     def __init__(
-        self, directory: Path, settings: Mapping[str, str] | None = None, command: Sequence[str] = PYBROKER
+        self, directory: Path, settings: Mapping[str, str] | None = None, command: Sequence[str] | None = None
     ) -> None:
         self.directory = directory
         self.settings = dict(settings or {})
         self.command = command
         self.port = 0
         self.lines: list[str] = []
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[str] | ForkedProcess | None = None
         self._reader: threading.Thread | None = None
         self._ready = threading.Event()
 
@@ -96,19 +97,24 @@ class BrokerProcess:
         self._ready.clear()
         # Keep compiled modules like a user's Python, also if the test machine disables that.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        self._process = subprocess.Popen(
-            [*self.command, "--config", str(file)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            cwd=self.directory,
-            env={**environment, "PYTHONUNBUFFERED": "1"},
-        )
+        environment["PYTHONUNBUFFERED"] = "1"
+        words = ["--config", str(file)]
+        if self.command is None:
+            self._process = ForkedProcess(words, self.directory, environment)
+        else:
+            self._process = subprocess.Popen(
+                [*self.command, *words],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                text=True,
+                cwd=self.directory,
+                env=environment,
+            )
         self._reader = threading.Thread(target=self._read_output, args=(self._process,), daemon=True)
         self._reader.start()
 
-    def _read_output(self, process: "subprocess.Popen[str]") -> None:
+    def _read_output(self, process: "subprocess.Popen[str] | ForkedProcess") -> None:
         assert process.stdout is not None
         for line in process.stdout:
             self.lines.append(line)
