@@ -2,20 +2,20 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from ..base.kafka_names import SHARE_GROUP_STATE_TOPIC
 from ..base.topic_partition import TopicPartition
 from ..config.config import Config
-from ..protocol.errors import KafkaError
+from ..protocol.errors import ErrorCode, KafkaError
 from ..replication.partition_set import PartitionSet
 from ..replication.record_deletion import RecordDeletion
 from .coordinator.internal_topic import InternalTopic, share_group_state_settings
 from .coordinator.share.coordinator import ShareCoordinator
 from .coordinator.share.coordinator_ports import ShareCoordinatorPorts
-from .coordinator.share.ports import OtherShareCoordinators, SharePartitionKey, ShareState
+from .coordinator.share.ports import EndOffset, OtherShareCoordinators, SharePartitionKey, ShareState
 from .coordinator.share.routed_state import RoutedShareState, Routes
 from .coordinator.share.settings import ShareCoordinatorSettings
 from .coordinator.transaction.retry_delays import RetryDelays
@@ -30,6 +30,8 @@ _FIRST_RETRY_MS = 20
 _LONGEST_RETRY_MS = 1_000
 _DELETION_TIMEOUT_MS = 1_000
 """The records are deleted when it is over, too."""
+_PARTITIONS_IN_A_TURN = 200
+"""How many are looked up before the event loop does other work."""
 
 
 class ShareParts(NamedTuple):
@@ -72,6 +74,28 @@ class ShareCoordination:
         """Stop answering."""
         self.states.close()
         self.coordinator.kill()
+
+    async def end_offsets(self, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, EndOffset]:
+        """Of all partitions, by their leaders. LEADER_NOT_AVAILABLE: the partition has none now."""
+        found: dict[TopicPartition, EndOffset] = {}
+        elsewhere: dict[int, list[TopicPartition]] = {}
+        others = self._parts.others
+        for number, each in enumerate(wanted, 1):
+            if number % _PARTITIONS_IN_A_TURN == 0:
+                await asyncio.sleep(0)
+            hosted = self._parts.partitions.get(each)
+            if hosted is not None and self._parts.partitions.leader_of(each) is not None:
+                found[each] = hosted.partition.high_watermark
+                continue
+            leader = None if others is None else others.leader_of(each)
+            if leader is None:
+                found[each] = ErrorCode.LEADER_NOT_AVAILABLE
+            else:
+                elsewhere.setdefault(leader, []).append(each)
+        if others is not None:
+            for answers in await asyncio.gather(*(others.end_offsets(*asked) for asked in elsewhere.items())):
+                found.update(answers)
+        return found
 
     def _has_partition(self, topic_id: UUID, partition: int) -> bool:
         topic = self._parts.cache.topic_name(topic_id)

@@ -5,7 +5,7 @@ Created only when there can be other brokers.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...base.kafka_names import TRANSACTION_STATE_TOPIC
@@ -26,7 +26,7 @@ from ...replication.partition.isr import PendingIsr
 from ...replication.partition.partition import Partition
 from ...replication.partition_set import PartitionSet
 from ...replication.transaction_checks import TransactionPart
-from ..coordinator.share.ports import OtherShareCoordinators
+from ..coordinator.share.ports import EndOffset, OtherShareCoordinators
 from ..metadata.address import Address
 from ..metadata.metadata_cache import MetadataCache
 from .alter_partition_sender import AlterPartitionSender
@@ -39,6 +39,7 @@ from .leaving import Successors, hand_over_leaderships
 from .link_factory import LinkFactory
 from .marker_sender import MarkerSender
 from .other_brokers import OtherBrokers
+from .remote_end_offsets import end_offsets_at
 from .remote_leader import FetchSettings, LeaderVersions, RemoteLeader
 from .request_versions import RequestVersions
 
@@ -241,17 +242,24 @@ class ClusterLinks:
 
     def other_brokers(self) -> OtherBrokers:
         """How the coordinators of this broker reach others."""
-        share_coordinators = OtherShareCoordinators(self.other_leader_of, self._share_states_of)
+        share_coordinators = OtherShareCoordinators(self.other_leader_of, self._share_states_of, self._end_offsets)
         return OtherBrokers(self.ask_about_transaction, self.markers.send, share_coordinators)
 
     def _share_states_of(self, broker_id: int) -> "ShareState":
+        return self._other_share_states().of_broker(broker_id)
+
+    async def _end_offsets(self, broker_id: int, asked: Sequence[TopicPartition]) -> Mapping[TopicPartition, EndOffset]:
+        link = self._other_share_states().link(broker_id)
+        return await end_offsets_at(link, self._versions.list_offsets, self._config.int("request.timeout.ms"), asked)
+
+    def _other_share_states(self) -> "RemoteShareStates":
         if self._share_states is None:
             from .remote_share_states import RemoteShareStates  # most clusters have no share groups
 
             self._share_states = RemoteShareStates(
                 self._loop, self.link_to_broker, self._config.int("request.timeout.ms")
             )
-        return self._share_states.of_broker(broker_id)
+        return self._share_states
 
     def ask_about_transaction(
         self, part: TransactionPart, partition_for: Callable[[str], int], answered: Callable[[ErrorCode], None]

@@ -56,12 +56,18 @@ class RemoteShareStates:
         """
         if self._is_closed:
             return
+        task = self._loop.create_task(self._ask(broker_id, self.link(broker_id), request, parse, answered))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def link(self, broker_id: int) -> Link:
+        """The connection to the broker, which is closed here."""
         link = self._links.get(broker_id)
         if link is None:
             link = self._links[broker_id] = self._link_to(broker_id)
-        task = self._loop.create_task(self._ask(broker_id, link, request, parse, answered))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+            if self._is_closed:
+                link.kill()
+        return link
 
     def kill(self) -> None:
         self._is_closed = True

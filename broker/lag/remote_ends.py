@@ -8,19 +8,14 @@ Answers go into a ring, which tells the age of an offset.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable
 
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode
-from ...protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
+from ...protocol.messages.list_offsets import ListOffsetsResponse
 from ...protocol.sentinels import EARLIEST, LATEST
 from ..inter_broker.broker_link import Link
+from ..inter_broker.remote_end_offsets import in_requests, list_offsets_request
 from .end_ring import EndRing
 from .partition_ends import PartitionEnd
 
@@ -31,7 +26,6 @@ logger = logging.getLogger(__name__)
 _INTERVAL_S = 10.0
 _FORGOTTEN_S = 300.0
 _TIMEOUT_MS = 10_000
-_PARTITIONS_IN_A_REQUEST = 200
 _ROUNDS_OF_A_START = 6
 """The log start offset is asked for once a minute."""
 _MAX_PARTITIONS = 100_000
@@ -140,9 +134,9 @@ class RemoteEnds:
         link = self._links.get(leader)
         if link is None:
             link = self._links[leader] = self._link_to(leader)
-        for some in _chunks(asked):
+        for some in in_requests(asked):
             try:
-                response = await link.ask(_request(some, timestamp), self._version, _TIMEOUT_MS)
+                response = await link.ask(list_offsets_request(some, timestamp), self._version, _TIMEOUT_MS)
             except (ConnectionError, TimeoutError) as error:
                 logger.debug("broker %d did not tell the ends of its partitions: %s", leader, error)
                 return
@@ -159,19 +153,3 @@ class RemoteEnds:
                     remote.start = found.offset
                 else:
                     remote.ring.add(now_ms, found.offset)
-
-
-def _chunks(asked: Iterable[TopicPartition]) -> Iterator[list[TopicPartition]]:
-    rest = iter(asked)
-    while some := list(islice(rest, _PARTITIONS_IN_A_REQUEST)):
-        yield some
-
-
-def _request(asked: list[TopicPartition], timestamp: int) -> ListOffsetsRequest:
-    topics: dict[str, list[ListOffsetsPartition]] = {}
-    for each in asked:
-        partition = ListOffsetsPartition(partition_index=each.partition, timestamp=timestamp)
-        topics.setdefault(each.topic, []).append(partition)
-    return ListOffsetsRequest(
-        replica_id=-1, topics=[ListOffsetsTopic(name=name, partitions=each) for name, each in topics.items()]
-    )

@@ -79,3 +79,20 @@ async def test_states_are_reached_from_every_broker_and_outlive_their_coordinato
 
     assert await call(cluster, survivor, "delete", key) is ErrorCode.NONE
     assert await call(cluster, survivor, "read", key, 2) is ErrorCode.INVALID_REQUEST
+
+
+async def test_ends_of_partitions_that_other_brokers_lead_are_known_for_the_lag_of_share_groups(
+    cluster: BrokerCluster,
+) -> None:
+    await cluster.start(1, 2)
+    await until(lambda: all(len(each._cache.broker_ids) == 2 for each in cluster.servers.values()), "both brokers")
+    await cluster.create_topic("orders", [1], [2])
+    await until(lambda: all(each._cache.has_topic("orders") for each in cluster.servers.values()), "the topic")
+    wanted = [TopicPartition("orders", partition) for partition in (0, 1, 2)]
+    for led in wanted[:2]:
+        await cluster.produce(led.partition + 1, led, b"a", b"b")
+    ends = dict(zip(wanted, (2, 2, ErrorCode.LEADER_NOT_AVAILABLE), strict=True))
+    for broker_id in (1, 2):
+        share = cluster[broker_id]._coordinators.share
+        assert share is not None
+        assert await share.end_offsets(wanted) == ends

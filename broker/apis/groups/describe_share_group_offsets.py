@@ -2,16 +2,16 @@
 
 Behaviour: as in Kafka, a partition without a state has the offset -1 and no error.
 
-v1 the lag (KIP-1226), of partitions that this broker leads; -1 for others.
+v1 the lag (KIP-1226). The leaders of the partitions are asked where they end; an error of one is the partition's.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from ....base.acls import AclOperation, AclResourceType
 from ....base.topic_partition import TopicPartition
 from ....protocol.codec import NULL_UUID
-from ....protocol.errors import ErrorCode, GroupAuthorizationError, KafkaError, TopicAuthorizationError
+from ....protocol.errors import ErrorCode, GroupAuthorizationError, KafkaError, TopicAuthorizationError, error_for
 from ....protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
@@ -20,8 +20,8 @@ from ....protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsResponsePartition,
     DescribeShareGroupOffsetsResponseTopic,
 )
-from ...coordinator.group.share.share_offsets import NamedPartition, ShareOffsets, Summaries
-from ...coordinator.share.ports import StateSummary
+from ...coordinator.group.share.share_offsets import ShareOffsets, Summaries
+from ...coordinator.share.ports import EndOffset, StateSummary
 from ...requests.context import RequestContext
 from .awaited import awaited
 
@@ -29,13 +29,15 @@ __all__ = ["DescribeShareGroupOffsets"]
 
 _UNKNOWN = -1
 
+EndOffsets = Callable[[Iterable[TopicPartition]], Awaitable[Mapping[TopicPartition, EndOffset]]]
+
 
 class DescribeShareGroupOffsets:
-    """Handler. ``end_offset``: the high watermark of a partition that this broker leads."""
+    """Handler. ``end_offsets``: the high watermarks of partitions."""
 
-    def __init__(self, offsets: ShareOffsets, end_offset: Callable[[TopicPartition], int | None]) -> None:
+    def __init__(self, offsets: ShareOffsets, end_offsets: EndOffsets) -> None:
         self._offsets = offsets
-        self._end_offset = end_offset
+        self._end_offsets = end_offsets
 
     async def __call__(
         self, context: RequestContext, request: DescribeShareGroupOffsetsRequest
@@ -68,28 +70,42 @@ class DescribeShareGroupOffsets:
         found: Summaries = await awaited(lambda done: self._offsets.describe(group.group_id, asked, done))
         if group.topics is None:
             denied = context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, {each.topic for each in found})
+        if group.topics is None:
+            found = {each: summary for each, summary in found.items() if each.topic not in denied}
+        with_lag = (TopicPartition(each.topic, each.partition) for each, one in found.items() if _has_lag(one))
+        ends = await self._end_offsets(with_lag)
         topics: dict[str, DescribeShareGroupOffsetsResponseTopic] = {}
         for each, summary in found.items():
-            if group.topics is not None or each.topic not in denied:
-                topic = topics.setdefault(
-                    each.topic, DescribeShareGroupOffsetsResponseTopic(topic_name=each.topic, topic_id=each.topic_id)
-                )
-                topic.partitions.append(self._partition(each, summary))
+            topic = topics.setdefault(
+                each.topic, DescribeShareGroupOffsetsResponseTopic(topic_name=each.topic, topic_id=each.topic_id)
+            )
+            end = ends.get(TopicPartition(each.topic, each.partition), _UNKNOWN)
+            topic.partitions.append(_partition(each.partition, summary, end))
         refused = [topic for topic in group.topics or () if topic.topic_name in denied]
         return [*topics.values(), *(_refused(topic) for topic in refused)]
 
-    def _partition(
-        self, each: NamedPartition, summary: StateSummary | ErrorCode
-    ) -> DescribeShareGroupOffsetsResponsePartition:
-        if not isinstance(summary, StateSummary):
-            return DescribeShareGroupOffsetsResponsePartition(partition_index=each.partition, start_offset=_UNKNOWN)
-        lag, start, complete = _UNKNOWN, summary.start_offset, summary.delivery_complete_count
-        if _UNKNOWN not in (start, complete):
-            end = self._end_offset(TopicPartition(each.topic, each.partition))
-            lag = _UNKNOWN if end is None else max(end - start - complete, 0)
+
+def _has_lag(summary: StateSummary | ErrorCode) -> bool:
+    return isinstance(summary, StateSummary) and _UNKNOWN not in (summary.start_offset, summary.delivery_complete_count)
+
+
+def _partition(
+    index: int, summary: StateSummary | ErrorCode, end: EndOffset
+) -> DescribeShareGroupOffsetsResponsePartition:
+    if not isinstance(summary, StateSummary):
+        return DescribeShareGroupOffsetsResponsePartition(partition_index=index, start_offset=_UNKNOWN)
+    if isinstance(end, ErrorCode):
+        error = error_for(end)
         return DescribeShareGroupOffsetsResponsePartition(
-            partition_index=each.partition, start_offset=start, leader_epoch=max(summary.leader_epoch, 0), lag=lag
+            partition_index=index, error_code=error.code, error_message=error.message
         )
+    lag = max(end - summary.start_offset - summary.delivery_complete_count, 0) if _has_lag(summary) else _UNKNOWN
+    return DescribeShareGroupOffsetsResponsePartition(
+        partition_index=index,
+        start_offset=summary.start_offset,
+        leader_epoch=max(summary.leader_epoch, 0),
+        lag=lag,
+    )
 
 
 def _refused(topic: Any) -> DescribeShareGroupOffsetsResponseTopic:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from ....base.topic_partition import TopicPartition
 from ....config.group_protocols import asks_for_share_groups
 from ....protocol.apis import ApiKey
 from ...requests.context import Handler
@@ -19,18 +18,18 @@ __all__ = ["share_group_apis"]
 def share_group_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     """No handlers where share groups are not served."""
     groups = parts.coordinators.groups
-    if not asks_for_share_groups(parts.config) or groups.shares is None or groups.share_offsets is None:
+    share = parts.coordinators.share
+    if (
+        not asks_for_share_groups(parts.config)
+        or share is None
+        or groups.shares is None
+        or groups.share_offsets is None
+    ):
         return {}
-
-    def end_offset(topic_partition: TopicPartition) -> int | None:
-        hosted = parts.partitions.get(topic_partition)
-        is_led = hosted is not None and parts.partitions.leader_of(topic_partition) is not None
-        return hosted.partition.high_watermark if hosted is not None and is_led else None
-
     return {
         ApiKey.SHARE_GROUP_HEARTBEAT: ShareGroupHeartbeat(groups.shares),
         ApiKey.SHARE_GROUP_DESCRIBE: ShareGroupDescribe(groups.shares),
-        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: DescribeShareGroupOffsets(groups.share_offsets, end_offset),
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: DescribeShareGroupOffsets(groups.share_offsets, share.end_offsets),
         ApiKey.ALTER_SHARE_GROUP_OFFSETS: AlterShareGroupOffsets(groups.share_offsets),
         ApiKey.DELETE_SHARE_GROUP_OFFSETS: DeleteShareGroupOffsets(groups.share_offsets),
     }

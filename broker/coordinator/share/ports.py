@@ -5,15 +5,23 @@ callback, maybe before the call returns. The callback comes after the records ar
 NOT_COORDINATOR, REQUEST_TIMED_OUT or UNKNOWN_SERVER_ERROR a write may take effect nevertheless.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode
 from .state_batch import StateBatch
 
-__all__ = ["OtherShareCoordinators", "SharePartitionKey", "ShareState", "StateRead", "StateSummary", "StateWrite"]
+__all__ = [
+    "EndOffset",
+    "OtherShareCoordinators",
+    "SharePartitionKey",
+    "ShareState",
+    "StateRead",
+    "StateSummary",
+    "StateWrite",
+]
 
 
 class SharePartitionKey(NamedTuple):
@@ -87,8 +95,16 @@ class ShareState(Protocol):
         ...
 
 
+EndOffset: TypeAlias = int | ErrorCode
+"""The high watermark of a partition, or why it is not known."""
+
+
 class OtherShareCoordinators(NamedTuple):
-    """``leader_of``: the other live broker that leads a partition. ``states_of``: those that a broker coordinates."""
+    """``leader_of``: the other live broker that leads a partition. ``states_of``: those that a broker coordinates.
+
+    ``end_offsets``: of partitions that a broker leads.
+    """
 
     leader_of: Callable[[TopicPartition], int | None]
     states_of: Callable[[int], ShareState]
+    end_offsets: Callable[[int, Sequence[TopicPartition]], Awaitable[Mapping[TopicPartition, EndOffset]]]

@@ -1,17 +1,19 @@
 """The APIs of share groups in every version that is served, and the rights that they need."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import pytest
 from pybroker.base.acls import AclOperation, AclResourceType
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.groups.alter_share_group_offsets import AlterShareGroupOffsets
 from pybroker.broker.apis.groups.delete_groups import DeleteGroups
 from pybroker.broker.apis.groups.delete_share_group_offsets import DeleteShareGroupOffsets
 from pybroker.broker.apis.groups.describe_share_group_offsets import DescribeShareGroupOffsets
 from pybroker.broker.apis.groups.share_group_describe import ShareGroupDescribe
 from pybroker.broker.apis.groups.share_group_heartbeat import ShareGroupHeartbeat
+from pybroker.broker.coordinator.share.ports import EndOffset
 from pybroker.protocol.codec import NULL_UUID, Message
 from pybroker.protocol.errors import ErrorCode, GroupAuthorizationError, InvalidRequestError, TopicAuthorizationError
 from pybroker.protocol.messages.alter_share_group_offsets import (
@@ -45,13 +47,18 @@ READ_TOPIC = Ask(AclOperation.READ, AclResourceType.TOPIC, "t", False)
 END = 20
 
 
+async def end_offsets(wanted: Iterable[TopicPartition]) -> dict[TopicPartition, EndOffset]:
+    """Partition 2 has no leader."""
+    return {each: END if each.partition < 2 else ErrorCode.LEADER_NOT_AVAILABLE for each in wanted}
+
+
 async def ask(
     world: ShareGroupWorld, request: Message, version: int = 0, authorizer: RecordingAuthorizer | None = None
 ) -> Any:
     handlers: dict[type[Message], Callable[..., Any]] = {
         ShareGroupHeartbeatRequest: ShareGroupHeartbeat(world.shares),
         ShareGroupDescribeRequest: ShareGroupDescribe(world.shares),
-        DescribeShareGroupOffsetsRequest: DescribeShareGroupOffsets(world.offsets, lambda partition: END),
+        DescribeShareGroupOffsetsRequest: DescribeShareGroupOffsets(world.offsets, end_offsets),
         AlterShareGroupOffsetsRequest: AlterShareGroupOffsets(world.offsets),
         DeleteShareGroupOffsetsRequest: DeleteShareGroupOffsets(world.offsets),
         DeleteGroupsRequest: DeleteGroups(world.coordinator.administration, world.offsets),
@@ -174,6 +181,18 @@ async def test_lag_is_the_distance_from_the_end_without_what_is_done() -> None:
     (topic,) = group.topics
     lags = {each.partition_index: (each.start_offset, each.lag) for each in topic.partitions}
     assert lags == {1: (7, END - 7 - 3), 0: (-1, -1)}
+
+
+async def test_partition_whose_end_is_not_known_has_the_error_of_its_leader() -> None:
+    world = await ShareGroupWorld.loaded(Topics(t=3))
+    world.states.complete_count = 3
+    await ask(world, altering(2))
+    named = DescribeShareGroupOffsetsRequestTopic(topic_name="t", partitions=[2, 0])
+    group = DescribeShareGroupOffsetsRequestGroup(group_id="g", topics=[named])
+    (group,) = (await ask(world, DescribeShareGroupOffsetsRequest(groups=[group]), 1)).groups
+    (topic,) = group.topics
+    told = {each.partition_index: (each.error_code, each.start_offset, each.lag) for each in topic.partitions}
+    assert told == {2: (ErrorCode.LEADER_NOT_AVAILABLE, 0, -1), 0: (ErrorCode.NONE, -1, -1)}
 
 
 async def test_offsets_of_topics_that_the_client_may_not_see_are_refused() -> None:
