@@ -8,7 +8,7 @@ lowest version is 0.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from functools import cache
 
 from ....controller.features import FeatureLevels
 from ....protocol.apis import ApiKey
@@ -46,30 +46,23 @@ class ApiVersions:
         self._features = features
         self._group_version = group_version
         self._is_in_cluster = is_in_cluster
-        keys = sorted({*served, ApiKey.API_VERSIONS})
-        self._api_keys = {
-            (bumps_epochs, has_consumer_groups): _by_client(
-                _raised(keys, bumps_epochs=bumps_epochs, has_consumer_groups=has_consumer_groups)
-            )
-            for bumps_epochs in (False, True)
-            for has_consumer_groups in (False, True)
-        }
+        self._served = frozenset({*served, ApiKey.API_VERSIONS})
 
     def __call__(self, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
         if not accepts_software(context, request):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         features, group_version = self._features, self._group_version
-        api_keys = self._api_keys[features.transaction_version >= EPOCH_BUMP_VERSION, group_version.level > 0]
         is_java_client = context.api_version >= FIRST_WITH_SOFTWARE and request.client_software_name == JAVA_CLIENT
-        response = ApiVersionsResponse(api_keys=api_keys[is_java_client])
+        api_keys = _listed(
+            self._served,
+            bumps_epochs=features.transaction_version >= EPOCH_BUMP_VERSION,
+            has_consumer_groups=group_version.level > 0,
+            is_java_client=is_java_client,
+        )
+        response = ApiVersionsResponse(api_keys=api_keys)
         is_offered = features.transaction_version > 0 or group_version.level > 0 or not self._is_in_cluster
         add_feature_levels(response, features, group_version, context.api_version, is_offered=is_offered)
         return response
-
-
-def _by_client(api_keys: list[ApiVersion]) -> Mapping[bool, list[ApiVersion]]:
-    """The list for other clients, and for Kafka's Java client (True)."""
-    return {False: api_keys, True: [each for each in api_keys if each.api_key != HIDDEN_FROM_JAVA_CLIENT]}
 
 
 def _last_versions(*, bumps_epochs: bool, has_consumer_groups: bool) -> Mapping[ApiKey, int]:
@@ -78,10 +71,18 @@ def _last_versions(*, bumps_epochs: bool, has_consumer_groups: bool) -> Mapping[
     return {**_WITH_BUMPED_EPOCHS, **of_groups} if bumps_epochs else of_groups
 
 
-def _raised(keys: Iterable[ApiKey], *, bumps_epochs: bool, has_consumer_groups: bool) -> list[ApiVersion]:
+@cache  # all brokers of a process list the same few sets of APIs
+def _listed(
+    served: frozenset[ApiKey], *, bumps_epochs: bool, has_consumer_groups: bool, is_java_client: bool
+) -> list[ApiVersion]:
+    left_out = {HIDDEN_FROM_JAVA_CLIENT} if is_java_client else set()
+    if not has_consumer_groups:
+        left_out.add(SETTINGS_API)
     last = _last_versions(bumps_epochs=bumps_epochs, has_consumer_groups=has_consumer_groups)
-    listed = [OWN_VERSIONS.listed_range(key) for key in keys if has_consumer_groups or key != SETTINGS_API]
-    return [replace(each, max_version=last.get(ApiKey(each.api_key), each.max_version)) for each in listed]
+    ranges = [OWN_VERSIONS.listed_range(key) for key in sorted(served - left_out)]
+    for each in ranges:
+        each.max_version = last.get(ApiKey(each.api_key), each.max_version)
+    return ranges
 
 
 def with_api_versions(
