@@ -2,13 +2,15 @@
 
 from collections.abc import Awaitable, Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..broker.library.inspection.inspection import Inspection
 from ..broker.library.inspection.stored_record import StoredRecord
 from ..broker.library.loop_thread import LoopThread
 from .awaited_future import result_of
-from .cluster_inspection import ClusterInspection
+
+if TYPE_CHECKING:
+    from .cluster_inspection import ClusterInspection  # not needed without a cluster
 
 __all__ = ["AioHelpers"]
 
@@ -18,7 +20,7 @@ Result = TypeVar("Result")
 class AioHelpers:
     """As the methods of the broker, but awaited. The loop of the caller goes on meanwhile."""
 
-    def __init__(self, broker: Inspection | ClusterInspection, thread: LoopThread) -> None:
+    def __init__(self, broker: "Inspection | ClusterInspection", thread: LoopThread) -> None:
         self._broker = broker
         self._thread = thread
 

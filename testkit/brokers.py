@@ -1,4 +1,7 @@
-"""Opens the brokers of fixtures, knows which test uses which, and writes the report on a failed test."""
+"""Opens the brokers of fixtures, knows which test uses which, and writes the report on a failed test.
+
+The brokers of other kinds than `KafkaBroker` are imported when a test asks for one.
+"""
 
 import re
 import shutil
@@ -6,24 +9,27 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
 
 from ..broker.library.settings_from_mapping import SettingsMapping
-from .apache_kafka import ApacheKafka
 from .clients import CLIENTS
 from .failure_report import CapturedLog, section_texts
 from .kafka_broker import KafkaBroker
-from .kafka_cluster import KafkaCluster
 from .marker import KafkaOptions, options_of
-from .outside_kafka import OutsideKafka, ProcessBroker
 from .places import APACHE, PYBROKER
+
+if TYPE_CHECKING:
+    from .apache_kafka import ApacheKafka
+    from .kafka_cluster import KafkaCluster
+    from .outside_kafka import OutsideKafka
+
+    AnyKafka = KafkaBroker | KafkaCluster | OutsideKafka
 
 __all__ = ["Brokers"]
 
-AnyKafka = KafkaBroker | KafkaCluster | OutsideKafka
 _OWN = "kafka_broker"
 _BY_PREFERENCE = ("kafka_cluster", _OWN, "kafka_broker_module", "kafka_broker_session")
 """The fixture that counts first as the broker in use."""
@@ -47,10 +53,10 @@ class Brokers:
         self._place: str = config.getoption("kafka")
         self._keeps: bool = config.getoption("kafka_keep")
         self._client = _preferred_client(config)
-        self._open: dict[str, AnyKafka] = {}
+        self._open: dict[str, "AnyKafka"] = {}
         self._used: set[str] = set()
         """Fixtures of wider scopes that the running test uses without naming them."""
-        self._apache: dict[frozenset[tuple[str, str]], ApacheKafka] = {}
+        self._apache: dict[frozenset[tuple[str, str]], "ApacheKafka"] = {}
         """By settings."""
         self._deleted: dict[str, set[str]] = {}
         """Topics that tests have deleted, by the cluster outside."""
@@ -82,6 +88,8 @@ class Brokers:
         options = options_of(request.node, self._config)
         if self._place != PYBROKER:
             pytest.skip("kafka_cluster starts brokers of its own, and --kafka names another cluster")
+        from .kafka_cluster import KafkaCluster
+
         cluster = KafkaCluster(options.brokers or 3, _settings_of(options), options.mode, self._client)
         with self._listed(request, cluster, options.topics):
             yield cluster
@@ -128,21 +136,27 @@ class Brokers:
 
     # -- internal
 
-    def _new_broker(self, request: pytest.FixtureRequest, options: KafkaOptions) -> AnyKafka:
+    def _new_broker(self, request: pytest.FixtureRequest, options: KafkaOptions) -> "AnyKafka":
         if self._place != PYBROKER:
+            from .outside_kafka import OutsideKafka
+
             _skip_what_needs_pybroker(options, self._place)
             servers = self._apache_with(options).bootstrap_servers if self._place == APACHE else self._place
             return OutsideKafka(servers, self._client, self._deleted.setdefault(servers, set()))
         settings = dict(_settings_of(options))
         directory = self._kept_directory(request) if self._keeps else None
         if options.mode == "process":
+            from .outside_kafka import ProcessBroker
+
             return ProcessBroker(directory or self._new_directory(), settings, self._client)
         if directory is not None:
             settings["log.dirs"] = str(directory)
         return KafkaBroker(settings, self._client)
 
-    def _apache_with(self, options: KafkaOptions) -> ApacheKafka:
+    def _apache_with(self, options: KafkaOptions) -> "ApacheKafka":
         """Apache Kafka with the settings of a test. It serves all tests with the same settings."""
+        from .apache_kafka import ApacheKafka
+
         settings = {name: str(value) for name, value in _settings_of(options).items() if not _is_own(name)}
         key = frozenset(settings.items())
         if key not in self._apache:
@@ -150,7 +164,7 @@ class Brokers:
         return self._apache[key]
 
     @contextmanager
-    def _listed(self, request: pytest.FixtureRequest, broker: AnyKafka, topics: Mapping[str, int]) -> Iterator[None]:
+    def _listed(self, request: pytest.FixtureRequest, broker: "AnyKafka", topics: Mapping[str, int]) -> Iterator[None]:
         name = str(request.fixturename)
         self._open[name] = broker
         try:
