@@ -101,7 +101,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 @pytest.fixture(scope="session")
 def _kafka_brokers(request: pytest.FixtureRequest) -> Iterator[Brokers]:
     """The brokers that are open; made when the first fixture asks for one."""
-    with _without_collections():
+    with without_collections():
         from .brokers import Brokers
 
     brokers = request.config.stash[_BROKERS] = Brokers(request.config)
@@ -110,7 +110,7 @@ def _kafka_brokers(request: pytest.FixtureRequest) -> Iterator[Brokers]:
 
 
 @contextmanager
-def _without_collections() -> Iterator[None]:
+def without_collections() -> Iterator[None]:
     """Import without looking for garbage, which the imports do not leave: that takes a fifth of their time.
 
     Afterwards all objects are in the oldest generation, as if collections had spared them.
