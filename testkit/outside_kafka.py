@@ -13,6 +13,7 @@ from ..protocol.errors import KafkaError
 from .clients import Clients
 from .failure_report import Section, last_lines
 from .kafka_broker import KafkaBroker
+from .outside_helpers import OutsideHelpers
 from .outside_topics import create_topic_outside, delete_topics_outside
 
 __all__ = ["OutsideKafka", "ProcessBroker"]
@@ -21,10 +22,10 @@ _NOT_HERE = frozenset((*(name for name in dir(KafkaBroker) if not name.startswit
 """The names that a broker of this program, or of a process, has and a cluster outside does not."""
 
 
-class OutsideKafka(Clients):
+class OutsideKafka(OutsideHelpers, Clients):
     """A cluster that others have started. Topics that a test creates there by fixtures are deleted after it.
 
-    A test is skipped when it uses what only a broker that it starts has, such as ``records``, ``acts`` or ``kill``.
+    A test is skipped when it uses what only a broker that it starts has, such as ``snapshot``, ``acts`` or ``kill``.
     """
 
     thread_mark = ""
@@ -78,7 +79,7 @@ class OutsideKafka(Clients):
 class ProcessBroker(OutsideKafka):
     """A broker in a process of its own, for tests that send it signals.
 
-    Helpers that look into a broker, such as ``records``, ``clock``, ``faults`` and ``acts``, raises RuntimeError.
+    Methods that need the broker itself, such as ``snapshot``, ``clock`` and ``faults``, raise RuntimeError.
     """
 
     def __init__(self, directory: Path, settings: Mapping[str, Any], preferred_client: str | None = None) -> None:

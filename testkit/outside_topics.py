@@ -10,7 +10,7 @@ from ..protocol.errors import ErrorCode, LeaderNotAvailableError, error_for
 from ..protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from ..protocol.messages.delete_topics import DeleteTopicsRequest
 
-__all__ = ["create_topic_outside", "delete_topics_outside"]
+__all__ = ["create_topic_outside", "delete_topics_outside", "open_outside"]
 
 _LIMIT_MS = 30_000
 _DEFAULT = -1
@@ -42,7 +42,7 @@ def create_topic_outside(
         if result.error_code != ErrorCode.NONE:
             raise error_for(ErrorCode(result.error_code), result.error_message)
 
-    with _open(bootstrap_servers) as cluster:
+    with open_outside(bootstrap_servers) as cluster:
         try:
             cluster.retried(create)
             wait_for_leaders(cluster, [topic])
@@ -52,10 +52,12 @@ def create_topic_outside(
 
 def delete_topics_outside(bootstrap_servers: str, topics: Collection[str]) -> None:
     """Begin to delete topics. Raises KafkaError and ConnectionError; topics that are not there are passed over."""
-    with _open(bootstrap_servers) as cluster:
+    with open_outside(bootstrap_servers) as cluster:
         cluster.ask_controller(DeleteTopicsRequest(topic_names=list(topics), timeout_ms=_LIMIT_MS))
 
 
-def _open(bootstrap_servers: str) -> AdminCluster:
-    options = GivenOptions({"bootstrap.servers": bootstrap_servers})
+def open_outside(bootstrap_servers: str, *, committed_only: bool = False) -> AdminCluster:
+    """A client of the cluster. ``committed_only``: it reads no records of open and aborted transactions."""
+    level = "read_committed" if committed_only else "read_uncommitted"
+    options = GivenOptions({"bootstrap.servers": bootstrap_servers, "isolation.level": level})
     return AdminCluster(take_client_settings(options, "pybroker-testkit"), _LIMIT_MS)

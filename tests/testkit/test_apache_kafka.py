@@ -8,15 +8,14 @@ from support.plugin_runs import run_inside
 TESTS = """
 import pytest
 
-pytestmark = pytest.mark.kafka(topics={"orders": 2})
-
-def test_clients(kafka_broker_session, kafka_topic, kafka_group):
-    producer = kafka_broker_session.producer(acks="all")
+@pytest.mark.kafka(topics={"orders": 2})
+def test_clients(kafka_broker, kafka_topic, kafka_group):
+    producer = kafka_broker.producer(acks="all")
     producer.send(kafka_topic, b"x").get(30)
-    consumer = kafka_broker_session.consumer(kafka_topic, group_id=kafka_group)
+    consumer = kafka_broker.consumer(kafka_topic, group_id=kafka_group)
     assert next(consumer).value == b"x"
     consumer.commit()
-    assert len(kafka_broker_session.admin().describe_topics([kafka_topic, "orders"])[0]["partitions"]) == 1
+    assert len(kafka_broker.admin().describe_topics([kafka_topic, "orders"])[0]["partitions"]) == 1
 
 @pytest.mark.asyncio
 async def test_coroutines(kafka_broker_session, kafka_topic):
@@ -30,7 +29,16 @@ def test_settings(kafka_broker, kafka_topic):
     with pytest.raises(Exception, match="MessageSizeTooLarge"):
         kafka_broker.producer().send(kafka_topic, b"x" * 3000).get(30)
 
-def test_inside(kafka_broker_session): kafka_broker_session.append("orders", b"x")
+def test_helpers(kafka_broker_session, kafka_topic):
+    broker = kafka_broker_session
+    assert broker.append(kafka_topic, b"x", b"y") == broker.wait_records(kafka_topic, 2) == broker.records(kafka_topic)
+    consumer = broker.consumer(kafka_topic, group_id="readers")
+    next(consumer)
+    broker.wait_assigned("readers")
+    consumer.commit()
+    assert broker.lag("readers") == 1
+
+def test_snapshot(kafka_broker_session): kafka_broker_session.snapshot()
 def test_faults(kafka_faults, kafka_broker_session): ...
 def test_clock(kafka_clock, kafka_broker_session): ...
 def test_cluster(kafka_cluster): ...
@@ -42,9 +50,9 @@ def test_process(kafka_broker): ...
 def test_own_setting(kafka_broker): ...
 """
 REASONS = (
-    "append looks into a broker of this process, and --kafka names another cluster",
-    "faults looks into a broker of this process, and --kafka names another cluster",
-    "clock looks into a broker of this process, and --kafka names another cluster",
+    "snapshot needs a broker that the test starts, and --kafka names another cluster",
+    "faults needs a broker that the test starts, and --kafka names another cluster",
+    "clock needs a broker that the test starts, and --kafka names another cluster",
     "kafka_cluster starts brokers of its own, and --kafka names another cluster",
     "as_version='2.8' needs pybroker, and --kafka names another cluster",
     "mode='process' needs pybroker, and --kafka names another cluster",
@@ -63,6 +71,6 @@ def test_project_runs_on_apache_kafka_and_skips_what_only_pybroker_has(pytester:
         pytest.skip(f"{jars} has no jar of Kafka's broker")
     pytester.makepyfile(TESTS)
     result = run_inside(pytester, "--kafka=apache", "-rs")
-    result.assert_outcomes(passed=3, skipped=len(REASONS))
+    result.assert_outcomes(passed=4, skipped=len(REASONS))
     for reason in REASONS:
         assert reason in result.stdout.str()

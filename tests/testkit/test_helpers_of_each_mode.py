@@ -45,6 +45,8 @@ NO_GROUP = ("lag", "wait_assigned", "wait_committed")
 """These find no group, because no consumer was there."""
 SINGLE = ("snapshot", "reset")
 """A cluster has none of these."""
+INSIDE = (*SINGLE, "dump")
+"""A broker outside this process has none of these."""
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +59,7 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]
         stack.callback(found["process"].close)
         found["cluster"] = KafkaCluster(1, {}, "thread")
         stack.callback(found["cluster"].close)
-        for mode in ("thread", "cluster"):
+        for mode in ("thread", "process", "cluster"):
             found[mode].append("t", b"x")
         yield found
 
@@ -69,7 +71,7 @@ def test_helper_works_or_says_plainly_that_it_cannot(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     kind, why = REASONS[mode]
-    if mode == "cluster" and helper not in SINGLE:
+    if (mode == "cluster" and helper not in SINGLE) or (mode in ("process", "outside") and helper not in INSIDE):
         kind, why = REASONS["thread"]
     if why == REASONS["thread"][1] and helper not in NO_GROUP:
         HELPERS[helper](brokers[mode])
@@ -91,3 +93,36 @@ def test_faults_and_clock_need_threads(brokers: dict[str, Any]) -> None:
             getattr(brokers["process"], name)
         with pytest.raises(SKIPPED, match=f"{name} needs a broker that the test starts, and --kafka names another"):
             getattr(brokers["outside"], name)
+
+
+def test_helpers_tell_of_a_cluster_outside_what_they_tell_inside(brokers: dict[str, Any]) -> None:
+    inside, outside = brokers["thread"], brokers["outside"]
+    inside.create_topic("both", 2)
+    appended = outside.append("both", b"1", "two", None, b"x" * 400_000, b"y" * 400_000, headers=[("h", b"v")])
+    appended += outside.append("both", b"keyed", key="k", timestamp_ms=7)
+    assert sorted(appended) == inside.records("both") == outside.records("both") == outside.wait_records("both", 6)
+    assert outside.records("both", 1) == inside.records("both", 1)
+    assert outside.append("made-for-a-producer", "x")[0].offset == 0
+    assert "both" in outside.topics()
+    consumer = inside.consumer("both", group_id="readers")
+    while not consumer.poll(1000):
+        pass
+    outside.wait_assigned("readers")
+    for at in consumer.assignment():
+        consumer.seek(at, 1)
+    consumer.commit()
+    outside.wait_committed("readers", "both", 1, 1)
+    assert outside.lag("readers") == inside.lag("readers") == 4
+    assert outside.lag("readers", "both") == 4
+
+
+def test_helpers_of_a_cluster_outside_refuse_what_is_not_there(brokers: dict[str, Any]) -> None:
+    outside = brokers["outside"]
+    with pytest.raises(LookupError, match="there is no topic 'missing'; topics: "):
+        outside.records("missing")
+    with pytest.raises(LookupError, match="topic 't' has no partition 7; it has 1"):
+        outside.append("t", b"x", partition=7)
+    with pytest.raises(TimeoutError, match="topic 'missing' has not 1 records within 0"):
+        outside.wait_records("missing", 1, timeout=0.01)
+    with pytest.raises(ValueError, match="topic"):
+        outside.records(7)

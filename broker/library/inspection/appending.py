@@ -23,6 +23,7 @@ __all__ = [
     "append_values",
     "check_creation",
     "create_topic",
+    "in_batches",
     "placed_records",
     "records_of",
     "require_topic",
@@ -110,7 +111,7 @@ async def append_records(
     for index, group in groupby(sorted(records, key=lambda each: each[0]), key=lambda each: each[0]):
         partitions_of(parts, topic, index)
         at = TopicPartition(topic, index)
-        for batch in _batches([record for _, record in group]):
+        for batch in in_batches([record for _, record in group]):
             base = await _append(parts, at, batch, now_ms)
             found += [
                 StoredRecord(topic, index, base + each.offset, each.timestamp_ms, each.key, each.value, each.headers)
@@ -119,7 +120,7 @@ async def append_records(
     return found
 
 
-def _batches(records: Sequence[Record]) -> Iterable[list[Record]]:
+def in_batches(records: Sequence[Record]) -> Iterable[list[Record]]:
     """Number the records of each batch from 0. A batch has up to 512 KiB, or one record."""
     batch: list[Record] = []
     size = 0
