@@ -27,6 +27,8 @@ _MODULES_OF_EXTRAS = {
     "spark": ("confluent_kafka", "matplotlib", "numba", "numpy", "py4j", "pyarrow", "pyspark"),
     "delta": ("deltalake",),
     "iceberg": ("pyiceberg", "sqlalchemy"),
+    "avro": ("fastavro",),
+    "protobuf": ("google", "grpc_tools"),
 }
 _EXTRA_OF = {module: extra for extra, modules in _MODULES_OF_EXTRAS.items() for module in modules}
 

@@ -117,6 +117,7 @@ FLOORS = {
         "log_directories",
         "topics",
         "appending",
+        "values",
         "archive",
         "mirror",
         "replay",

@@ -1,0 +1,134 @@
+"""Reads schemas from a registry with Confluent's REST API. Each process asks once for each schema id."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+from base64 import b64encode
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from ...client.oauth.http_exchange import HttpError, HttpLimits, exchange
+from .schema_text import SchemaError, SchemaText
+
+__all__ = ["RegistryError", "SchemaRegistry", "UnknownSchemaError"]
+
+_LIMITS = HttpLimits(connect_s=10, reply_s=30, most_bytes=16 << 20)
+_TRIES = 3
+_PAUSE_S = 0.5
+_MOST_CACHED = 10_000
+_MOST_REFERENCES = 1_000
+_NOT_FOUND = 404
+_SERVER_FAILED = 500
+_AVRO = "AVRO"
+
+
+class RegistryError(Exception):
+    """The registry gave no usable response. The message names its URL, but no secret."""
+
+
+class UnknownSchemaError(SchemaError):
+    """The registry does not have the schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaRegistry:
+    """A registry. `user_info`: `user:password` of HTTP's basic authentication. `ca_file`: certificates to trust instead
+    of the system's, a file on every machine that runs tasks.
+    """
+
+    url: str
+    user_info: str | None = field(default=None, repr=False)
+    ca_file: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raises SchemaError for a URL that can't be used."""
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise SchemaError("the URL of the schema registry must be like https://registry:8081")
+        if parts.username is not None or parts.password is not None:
+            raise SchemaError("the URL of the schema registry must not contain a user: give the user separately")
+
+    def schema(self, schema_id: int, kind: str) -> SchemaText:
+        """Returns a schema of that kind, AVRO or PROTOBUF. Raises RegistryError, UnknownSchemaError, SchemaError."""
+        key = (self, schema_id, kind)
+        found = _known.get(key)
+        if found is None:
+            if len(_known) >= _MOST_CACHED:
+                _known.clear()
+            try:
+                found = self._text(self._get(f"/schemas/ids/{schema_id}", f"schema {schema_id}"), kind)
+            except SchemaError as error:
+                found = error
+            _known[key] = found
+        if isinstance(found, SchemaError):
+            raise found
+        return found
+
+    def newest(self, subject: str, kind: str) -> SchemaText:
+        """Returns the newest schema of a subject. Raises RegistryError, UnknownSchemaError, SchemaError."""
+        path = f"/subjects/{quote(subject, safe='')}/versions/latest"
+        return self._text(self._get(path, f"subject {subject}"), kind)
+
+    def _text(self, content: Any, kind: str) -> SchemaText:
+        """Collects the references of a schema, each once."""
+        given = content.get("schemaType") or _AVRO
+        if given != kind:
+            raise SchemaError(f"the schema in the registry is of type {given}, not {kind}")
+        found: dict[str, str] = {}
+        self._collect(content, found)
+        return SchemaText(content["schema"], tuple(found.items()))
+
+    def _collect(self, content: Any, found: dict[str, str]) -> None:
+        for each in content.get("references") or ():
+            name, subject, version = each["name"], each["subject"], each["version"]
+            if name in found:
+                continue
+            if len(found) >= _MOST_REFERENCES:
+                raise SchemaError(f"the schema has more than {_MOST_REFERENCES} references")
+            path = f"/subjects/{quote(subject, safe='')}/versions/{int(version)}"
+            referred = self._get(path, f"version {version} of subject {subject}")
+            self._collect(referred, found)
+            found[name] = referred["schema"]
+
+    def _get(self, path: str, what: str) -> Any:
+        for attempt in range(1, _TRIES + 1):
+            try:
+                reply = exchange(self.url.rstrip("/") + path, _LIMITS, headers=self._headers(), context=self._context())
+            except (HttpError, OSError) as error:
+                failure = str(error)
+            else:
+                if reply.status == _NOT_FOUND:
+                    raise UnknownSchemaError(f"the schema registry does not have {what}")
+                if reply.status < _SERVER_FAILED:
+                    return self._content(reply.status, reply.body, what)
+                failure = f"it answered with status {reply.status}"
+            if attempt < _TRIES:
+                time.sleep(_PAUSE_S * attempt)
+        raise RegistryError(f"schema registry {self.url} did not give {what}: {failure}")
+
+    def _content(self, status: int, body: bytes, what: str) -> Any:
+        if status != 200:
+            why = "are its user and password right?" if status in (401, 403) else "is this the URL of a registry?"
+            raise RegistryError(f"schema registry {self.url} answered with status {status} for {what}: {why}")
+        try:
+            content = json.loads(body)
+        except ValueError:
+            content = None
+        if not isinstance(content, dict) or not isinstance(content.get("schema"), str):
+            raise RegistryError(f"schema registry {self.url} gave no schema for {what}: is this the URL of a registry?")
+        return content
+
+    def _headers(self) -> dict[str, str]:
+        if self.user_info is None:
+            return {}
+        return {"Authorization": f"Basic {b64encode(self.user_info.encode()).decode()}"}
+
+    def _context(self) -> ssl.SSLContext | None:
+        return None if self.ca_file is None else ssl.create_default_context(cafile=self.ca_file)
+
+
+_known: dict[tuple[SchemaRegistry, int, str], SchemaText | SchemaError] = {}
+"""Responses for schema ids. Ids never change their schema; an id that is missing counts as missing in this process."""
