@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
 from ...base.topic_partition import TopicPartition
-from .archive_query import rows_by_file
 from .archive_rows import DATA, DEAD_LETTERS, PARTITIONED_BY, commits_of, read_archive
+from .file_rows import rows_by_file
 from .manifest import (
     Commit,
     DataFile,

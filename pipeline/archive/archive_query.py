@@ -7,25 +7,27 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
-
 from ...base.topic_partition import TopicPartition
 from ..options.read_options import ReadOptions, stream_options
 from ..topics.offset_ranges import OffsetRange
 from ..topics.source_offsets import SourceOffsets
 from ..topics.spark_release import bounded_source, start_available_now
-from .archive_rows import DATA, PARTITIONED_BY, TABLE, archive_rows
+from ..values.value_schema import ValueSchema
+from .archive_rows import DATA, DEAD_LETTERS, PARTITIONED_BY, TABLE, archive_rows
 from .batch_ranges import batch_limits, batch_ranges
 from .day_files import CODECS, WrittenFile, write_range
+from .dead_letter_topic import DeadLetterTopic
 from .done_commits import DoneCommits
+from .file_rows import rows_by_file
 from .footers import rows_by_footers
 from .manifest import Commit, DataFile, ManifestError, PartitionRows, Ranges, batch_name
 from .table_commits import STAGING, TableCommits
 from .table_files import HadoopFiles
 from .table_formats import PARQUET, logs_of
+from .table_values import WantedValues, fixed_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
     from pyspark.sql.types import StructType
 
@@ -47,9 +49,11 @@ class Archive:
         root: str,
         json_schema: StructType | None = None,
         table_format: str = PARQUET,
+        values: WantedValues | None = None,
     ) -> None:
         """`source`: options of the format "pybroker". `table_format`: "parquet", "delta" or "iceberg"; the
-        logs of formats that the table already has are kept up to date too. Raises OptionError.
+        logs of formats that the table already has are kept up to date too. `values`: how values are decoded, instead
+        of `json_schema`. Raises OptionError and SchemaError.
         """
         self._spark = spark
         self._given = dict(source)
@@ -58,12 +62,17 @@ class Archive:
         self._files = HadoopFiles(spark, root)
         self._table = TableCommits(self._files)
         self._logs = logs_of(self._files, table_format)
+        self._values = values
+        self._schema: ValueSchema | None = None
+        topic = None if values is None else values.dead_letters
+        self._dead_letters = None if topic is None else DeadLetterTopic(spark, source, topic)
         self.done = DoneCommits()
 
     def start(self, *, available_now: bool, every: str = "0 seconds") -> StreamingQuery:
         """Starts the query where the last one stopped. Commits that an earlier run left unfinished
-        are finished first."""
+        are finished first. Raises SchemaError if the values can't be decoded into the table's columns."""
         self._table.recover()
+        self._schema = fixed_schema(self._files, self._values)
         for logs in self._logs:
             logs.catch_up(self._table.find)
         given = self._given | bounded_source(available_now)
@@ -87,11 +96,13 @@ class Archive:
         directory = f"{name}-{uuid.uuid4()}"
         codec = CODECS.get(str(self._spark.conf.get("spark.sql.parquet.compression.codec")))
         place = self._files.local_path
-        if place is None or codec is None or self._json_schema is not None:
+        if place is None or codec is None or self._json_schema is not None or self._schema is not None:
             files = self._written_by_spark(frame, name, directory)
         else:
             files = self._written_by_tasks(name, batch_id, f"{place}/{STAGING}/{directory}", codec)
         _check_ranges(name, files.values(), ranges)
+        if self._dead_letters is not None and any(file.path.startswith(f"{DEAD_LETTERS}/") for file in files.values()):
+            self._dead_letters.send(f"{self._files.root}/{STAGING}/{directory}")
         commit = Commit(name, ranges, tuple(files.values()))
         self._table.publish(commit, directory, {source: file.path for source, file in files.items()})
         for logs in self._logs:
@@ -119,8 +130,15 @@ class Archive:
 
     def _written_by_spark(self, frame: DataFrame, name: str, directory: str) -> dict[str, DataFile]:
         staged = f"{self._files.root}/{STAGING}/{directory}"
-        archive_rows(frame, self._json_schema).write.partitionBy(TABLE, *PARTITIONED_BY).parquet(staged)
+        rows = archive_rows(frame, self._json_schema, self._decode())
+        rows.write.partitionBy(TABLE, *PARTITIONED_BY).parquet(staged)
         return self._staged_files(name, directory)
+
+    def _decode(self) -> Callable[[str], Column] | None:
+        schema, values = self._schema, self._values
+        if schema is None or values is None:
+            return None
+        return lambda column: schema.decode(column, values.registry)
 
     def _staged_files(self, name: str, directory: str) -> dict[str, DataFile]:
         """Returns the written files as they will be named in the table, by their path in the staging directory."""
@@ -155,16 +173,6 @@ def _writer(source: ReadOptions, directory: str, codec: str) -> Callable[[Iterat
             yield from write_range(each, source, directory, codec)
 
     return write
-
-
-def rows_by_file(frame: DataFrame, *by: str) -> DataFrame:
-    """Returns `rows`, `first` and `last` offset for each partition in each file, grouped also by the columns `by`.
-
-    The result has one row for each file and partition, so it is small.
-    """
-    file = F.col("_metadata.file_name").alias("file")
-    counted = [F.count("*").alias("rows"), F.min("offset").alias("first"), F.max("offset").alias("last")]
-    return frame.groupBy(*by, file, "partition").agg(*counted)
 
 
 def _target(staged: str, name: str) -> str:

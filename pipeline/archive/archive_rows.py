@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
@@ -10,6 +11,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from .manifest import Commit, ManifestError, current_files
 from .table_commits import TableCommits
 from .table_files import HadoopFiles
+from .table_values import stored_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -21,16 +23,26 @@ PARTITIONED_BY = ("topic", "date")
 
 _DAY = "date_add(date'1970-01-01', cast(floor(unix_micros(timestamp) / 86400000000) as int))"
 _BROKEN = "_broken"
+_ERROR = "error"
+DECODED = "decoded"
+"""The value as typed columns."""
 
 
-def archive_rows(frame: DataFrame, json_schema: StructType | None = None) -> DataFrame:
+def archive_rows(
+    frame: DataFrame, json_schema: StructType | None = None, decode: Callable[[str], Column] | None = None
+) -> DataFrame:
     """Returns rows of the format "pybroker" with two more columns: `date`, the day of the timestamp in UTC whatever the
     session's time zone, and `table`, which is DATA or DEAD_LETTERS.
 
     With `json_schema` there is also `json`, the value as typed columns. A value that does not match the schema makes
-    the row a dead letter. A tombstone has no value, so its `json` is null.
+    the row a dead letter. A tombstone has no value, so its `json` is null. With `decode`, a function on columns of
+    `pipeline/values/`, there are `decoded` and `error` instead; a row with an error is a dead letter.
     """
     rows = frame.withColumn("date", F.expr(_DAY))
+    if decode is not None:
+        rows = rows.withColumn(DECODED, decode("value"))
+        rows = rows.withColumn(_ERROR, F.col(f"{DECODED}.error")).withColumn(DECODED, F.col(f"{DECODED}.value"))
+        return rows.withColumn(TABLE, F.when(F.col(_ERROR).isNotNull(), DEAD_LETTERS).otherwise(DATA))
     if json_schema is None:
         return rows.withColumn(TABLE, F.lit(DATA))
     with_broken = StructType([*json_schema.fields, StructField(_BROKEN, StringType())])
@@ -60,8 +72,10 @@ def read_archive(spark: SparkSession, root: str, table: str = DATA) -> DataFrame
     if not paths:
         return spark.createDataFrame([], StructType.fromDDL(f"{_COLUMNS}, topic string, date date"))
     # Columns come from one file; the types of topic and date are given, because directory names do not tell them.
-    columns = spark.read.parquet(f"{files.root}/{paths[0]}").schema
-    schema = StructType([*columns.fields, *StructType.fromDDL("topic string, date date").fields])
+    columns = spark.read.parquet(f"{files.root}/{paths[0]}").schema.fields
+    if (stored := stored_schema(files)) is not None:  # later files may have more columns in it than that file
+        columns = [StructField(DECODED, stored.columns) if field.name == DECODED else field for field in columns]
+    schema = StructType([*columns, *StructType.fromDDL("topic string, date date").fields])
     return reader.schema(schema).parquet(*(f"{files.root}/{path}" for path in paths))
 
 

@@ -19,9 +19,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
-from .archive_query import rows_by_file
 from .archive_rows import commits_of
 from .compaction_plan import Wanted, directory_of, small_file_groups
+from .file_rows import rows_by_file
 from .manifest import (
     Commit,
     DataFile,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .arguments import TABLE_FORMATS, JobParser, given_options, source_options
 from .command import BAD_INPUT, JobError, failure_line, say
 from .metrics_file import MetricsFile, Progress
+from .value_arguments import add_value_arguments, check_values, wanted_values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,6 +37,7 @@ def parser() -> JobParser:
         help="like 'id bigint, name string': values are JSON and become these columns, in a column 'json'; "
         "what is no such JSON goes to the table dead-letters",
     )
+    add_value_arguments(made)
     made.add_argument(
         "--table-format",
         choices=TABLE_FORMATS,
@@ -55,10 +57,13 @@ def run(arguments: Sequence[str]) -> int:
     from ..archive.manifest import ManifestError
     from ..archive.table_formats import PARQUET, log_class
     from ..options.read_options import stream_options
+    from ..values.registry import RegistryError
+    from ..values.schema_text import SchemaError
     from .query_watch import StopRequest
     from .session import errors_in_one_line, job_session
 
-    with errors_in_one_line(ManifestError, OSError):
+    check_values(options)
+    with errors_in_one_line(ManifestError, RegistryError, OSError, refusals=(SchemaError,)):
         source = source_of(options)
         stream_options(source)  # reports wrong options before Spark starts
         if options.table_format != PARQUET:
@@ -86,7 +91,8 @@ def _archive(spark: SparkSession, source: dict[str, str], options: argparse.Name
     read = stream_options(source)
     began = time.monotonic()
     schema = None if options.json_schema is None else _schema_of(options.json_schema)
-    archive = Archive(spark, source, options.to, schema, options.table_format)
+    values = wanted_values(spark, options, source)
+    archive = Archive(spark, source, options.to, schema, options.table_format, values)
 
     def report(progress: Any) -> None:
         rows = archive.rows_of(progress.batchId)

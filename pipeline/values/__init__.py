@@ -7,9 +7,11 @@
 Needs `pip install pybroker[spark,avro,protobuf]`; Spark needs no jar.
 """
 
+from .bad_values import FAIL, KEEP
+from .json_columns import decode_json, infer_json_schema
 from .registry import RegistryError, SchemaRegistry, UnknownSchemaError
 from .schema_text import SchemaError, SchemaText
-from .value_columns import FAIL, KEEP, decode_avro, decode_json, decode_protobuf, infer_json_schema
+from .value_columns import decode_avro, decode_protobuf
 from .wire_format import DecodeError
 
 __all__ = [

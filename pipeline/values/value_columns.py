@@ -1,4 +1,4 @@
-"""Functions on columns that decode the values of records: JSON, Avro and Protobuf.
+"""Functions on columns that decode Avro and Protobuf.
 
 Each returns a struct of `value`, with a column for each field, and `error`, a sentence that says why the value can't be
 decoded. Both are null for a null, which is a tombstone. So a bad record does not fail a query, unless `mode` is FAIL.
@@ -10,32 +10,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
-from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
+from .bad_values import KEEP, checked
+from .nullable_types import nullable
 from .registry import SchemaRegistry
 from .schema_text import SchemaError, SchemaText
 from .wire_format import DecodeError
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column
 
-__all__ = [
-    "FAIL",
-    "KEEP",
-    "decode_avro",
-    "decode_json",
-    "decode_protobuf",
-    "decode_with",
-    "infer_json_schema",
-    "nullable",
-]
-
-KEEP, FAIL = "keep", "fail"
-_MODES = (KEEP, FAIL)
-_BROKEN = "_broken"
-_NO_JSON = "the value is not JSON with these columns"
-_NO_SCHEMA_ID = "the value does not begin with 0 and a schema id"
-_SAMPLE = 1000
+__all__ = ["decode_avro", "decode_protobuf", "decode_with"]
 
 
 class Decoder(Protocol):
@@ -96,44 +82,10 @@ def decode_protobuf(
     return decode_with(ProtobufDecoder(descriptors, message, registry, framed=framed), column, mode=mode)
 
 
-def decode_json(column: Column | str, schema: StructType | str, *, framed: bool = False, mode: str = KEEP) -> Column:
-    """Decodes JSON by Spark's `from_json`. `schema`: the fields to return, also as DDL. `framed`: a schema id stands
-    before the JSON and is skipped.
-    """
-    of = StructType.fromDDL(schema) if isinstance(schema, str) else schema
-    data = F.col(column) if isinstance(column, str) else column
-    text, is_framed = data, F.lit(True)
-    if framed:
-        text, is_framed = F.substring(data, 6, 1 << 30), F.substring(data, 1, 1) == F.lit(bytearray(1))
-    with_broken = StructType([*of.fields, StructField(_BROKEN, StringType())])
-    parsed = F.from_json(text.cast("string"), with_broken, {"columnNameOfCorruptRecord": _BROKEN})
-    fields = F.struct(*(parsed.getField(field.name).alias(field.name) for field in of.fields))
-    is_broken = parsed.isNull() | parsed.getField(_BROKEN).isNotNull()
-    error = F.when(data.isNotNull() & ~is_framed, _NO_SCHEMA_ID).when(data.isNotNull() & is_broken, _NO_JSON)
-    found = F.struct(F.when(data.isNotNull() & error.isNull(), fields).alias("value"), error.alias("error"))
-    if _checked(mode) == KEEP:
-        return found
-    return F.when(error.isNotNull(), F.raise_error(error)).otherwise(found)
-
-
-def infer_json_schema(spark: SparkSession, values: DataFrame, records: int = _SAMPLE) -> StructType:
-    """Returns the columns that fit a sample: the first `records` rows of a frame with one column of JSON, as binary or
-    string. Raises SchemaError if no row of the sample is a JSON object.
-    """
-    name = values.columns[0]
-    rows = values.where(F.col(name).isNotNull()).select(F.col(name).cast("string")).limit(records).collect()
-    sample = spark.sparkContext.parallelize([row[0] for row in rows], 1)
-    found = spark.read.option("columnNameOfCorruptRecord", _BROKEN).json(sample).schema
-    fields = [field for field in found.fields if field.name != _BROKEN]
-    if not fields:
-        raise SchemaError(f"no JSON object is among the first {len(rows)} values, so their columns are unknown")
-    return StructType(fields)
-
-
 def decode_with(decoder: Decoder, column: Column | str, *, mode: str = KEEP) -> Column:
     """Decodes by a decoder of this package."""
     result = StructType([StructField("value", nullable(decoder.type)), StructField("error", StringType())])
-    keeps = _checked(mode) == KEEP
+    keeps = checked(mode) == KEEP
     try:
         from pyspark.sql.functions import arrow_udf
     except ImportError:  # before PySpark 4.1
@@ -177,25 +129,7 @@ def _decoded(decoder: Decoder, data: bytes | None, keeps: bool) -> tuple[dict[st
         return None, str(error)
 
 
-def nullable(of: Any) -> Any:
-    """Returns a Spark type all of whose parts may be null, so that a later schema can leave a field out."""
-    match of:
-        case StructType():
-            return StructType([StructField(each.name, nullable(each.dataType), True) for each in of.fields])
-        case ArrayType():
-            return ArrayType(nullable(of.elementType), True)
-        case MapType():
-            return MapType(of.keyType, nullable(of.valueType), True)
-    return of
-
-
 def _newest(registry: SchemaRegistry | None, subject: str | None, kind: str) -> SchemaText:
     if registry is None or subject is None:
         raise SchemaError("there is no schema: give one, or a schema registry and a subject")
     return registry.newest(subject, kind)
-
-
-def _checked(mode: str) -> str:
-    if mode not in _MODES:
-        raise ValueError(f"mode must be one of {', '.join(_MODES)}, not {mode}")
-    return mode

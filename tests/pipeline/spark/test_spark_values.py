@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ def avro(**fields: Any) -> bytes:
     return stream.getvalue()
 
 
-def decoded(spark: "SparkSession", values: list[bytes | None], column: "Column") -> list[Any]:
+def decoded(spark: "SparkSession", values: Sequence[bytes | None], column: "Column") -> list[Any]:
     """Returns the decoded value as JSON text and the error of each value."""
     frame = spark.createDataFrame([(value,) for value in values], "value binary").select(column.alias("d"))
     rows = with_retry(frame.selectExpr("to_json(d.value)", "d.error").collect)

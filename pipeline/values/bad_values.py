@@ -1,0 +1,14 @@
+"""What becomes of a value that can't be decoded."""
+
+__all__ = ["FAIL", "KEEP", "checked"]
+
+KEEP, FAIL = "keep", "fail"
+"""It becomes an error in its row, or it fails the query."""
+_MODES = (KEEP, FAIL)
+
+
+def checked(mode: str) -> str:
+    """Returns the mode. Raises ValueError if it is unknown."""
+    if mode not in _MODES:
+        raise ValueError(f"mode must be one of {', '.join(_MODES)}, not {mode}")
+    return mode
