@@ -95,7 +95,9 @@ def decode_with(decoder: Decoder, column: Column | str, *, mode: str = KEEP) -> 
 
 def _row_function(decoder: Decoder, keeps: bool) -> Callable[[Any], Any]:
     def decode(data: Any) -> tuple[dict[str, Any] | None, str | None]:
-        return _decoded(decoder, None if data is None else bytes(data), keeps)
+        # Arrow also checks the ranges of the columns here: without it Spark would cut numbers off.
+        values, (found,), errors = _decoded(decoder, [None if data is None else bytes(data)], keeps)
+        return (found if values[0].is_valid else None), errors[0]
 
     return decode
 
@@ -103,30 +105,32 @@ def _row_function(decoder: Decoder, keeps: bool) -> Callable[[Any], Any]:
 def _arrow_function(decoder: Decoder, keeps: bool) -> Callable[[Any], Any]:
     import pyarrow as pa
 
-    from .arrow_values import arrow_type, to_arrow, to_pairs
-
     def decode(data: Any) -> Any:
-        found = [_decoded(decoder, value, keeps) for value in data.to_pylist()]
-        errors = [error for _, error in found]
-        pairs = to_pairs(decoder.type) or (lambda value: value)
-        values = to_arrow([pairs(value) for value, _ in found], arrow_type(decoder.type), errors)
-        if not keeps and (first := next(filter(None, errors), None)) is not None:
-            raise DecodeError(first)
+        values, _, errors = _decoded(decoder, data.to_pylist(), keeps)
         return pa.StructArray.from_arrays([values, pa.array(errors, pa.string())], ["value", "error"])
 
     decode.__annotations__ = {"data": pa.Array, "return": pa.Array}  # by these Spark knows a function of arrays
     return decode
 
 
-def _decoded(decoder: Decoder, data: bytes | None, keeps: bool) -> tuple[dict[str, Any] | None, str | None]:
-    if data is None:
-        return None, None
-    try:
-        return decoder.decode(data), None
-    except DecodeError as error:
-        if not keeps:
-            raise
-        return None, str(error)
+def _decoded(decoder: Decoder, values: list[bytes | None], keeps: bool) -> tuple[Any, list[Any], list[str | None]]:
+    """Returns the decoded values as an Arrow array and as a list, and the errors. Raises DecodeError if not `keeps`."""
+    from .arrow_values import arrow_type, to_arrow, to_pairs
+
+    found: list[Any] = []
+    errors: list[str | None] = []
+    for value in values:
+        try:
+            found.append(None if value is None else decoder.decode(value))
+            errors.append(None)
+        except DecodeError as error:
+            found.append(None)
+            errors.append(str(error))
+    pairs = to_pairs(decoder.type) or (lambda value: value)
+    rows = to_arrow([pairs(value) for value in found], arrow_type(decoder.type), errors)
+    if not keeps and (first := next(filter(None, errors), None)) is not None:
+        raise DecodeError(first)
+    return rows, found, errors
 
 
 def _newest(registry: SchemaRegistry | None, subject: str | None, kind: str) -> SchemaText:
