@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from itertools import groupby
 from typing import NamedTuple
 
 from ...protocol.errors import InvalidRequestError
@@ -29,6 +28,9 @@ class AcknowledgeType(IntEnum):
         return RecordState.AVAILABLE if self is AcknowledgeType.RELEASE else RecordState.ARCHIVED
 
 
+_TYPES = tuple(AcknowledgeType)
+
+
 class Acknowledgement(NamedTuple):
     """The records from ``first`` to ``last``, with one type for all of them, or one for each."""
 
@@ -41,12 +43,17 @@ class Acknowledgement(NamedTuple):
         first = max(self.first, start_offset)
         if len(self.types) == 1:
             if first <= self.last:
-                yield first, self.last, AcknowledgeType(self.types[0])
+                yield first, self.last, _TYPES[self.types[0]]
             return
-        for type_, group in groupby(self.types[first - self.first :]):
-            last = first + sum(1 for _ in group) - 1
-            yield first, last, AcknowledgeType(type_)
-            first = last + 1
+        types = self.types[first - self.first :]
+        if not types:
+            return
+        before = types[0]
+        for offset, type_ in enumerate(types, first):
+            if type_ != before:
+                yield first, offset - 1, _TYPES[before]
+                first, before = offset, type_
+        yield first, self.last, _TYPES[before]
 
 
 def check_acknowledgements(

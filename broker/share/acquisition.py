@@ -76,7 +76,8 @@ def acquire(
         wanted = _aligned(first, last, left, wish, limits.max_locks, read)
         if most is not None:
             wanted = min(wanted, first + most - 1)
-        for run in runs.between(first, wanted):
+        is_whole = first == available.first and wanted == available.last
+        for run in (available,) if is_whole else runs.between(first, wanted):
             run.state, run.member_id, run.deadline_ms = RecordState.ACQUIRED, wish.member_id, wish.deadline_ms
             run.delivery_count += 1
             acquired += _in_batches(first, wanted, run.delivery_count, wish, read)

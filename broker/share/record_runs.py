@@ -4,11 +4,11 @@ The runs are in order and leave no gap, so the records from the first run to the
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..coordinator.share.state_batch import StateBatch
 
@@ -81,6 +81,13 @@ class Run:
         """The records are no longer acquired."""
         self.state, self.member_id, self.deadline_ms = state, "", 0
 
+    def cut_head(self, offset: int) -> "Run":
+        """A run of the records below ``offset``, which do not belong to this run any more."""
+        last, count, change, state = offset - 1, self.delivery_count, self.change, self.next_state
+        head = Run(self.first, last, self.state, count, self.member_id, self.deadline_ms, change, state)
+        self.first = offset
+        return head
+
     def continues(self, before: "Run") -> bool:
         """Whether this run and the one ``before`` can be one run."""
         if self.state is not before.state or self.change is not None or before.change is not None:
@@ -95,6 +102,7 @@ class Run:
 
 
 _FIRST = attrgetter("first")
+T = TypeVar("T")
 
 
 class RecordRuns:
@@ -130,6 +138,35 @@ class RecordRuns:
         self._cut(first)
         self._cut(last + 1)
         return self.overlapping(first, last)
+
+    def pieces(self, parts: Iterable[tuple[int, int, T]]) -> list[tuple[Run, T]]:
+        """The runs of exactly the offsets of these parts, each with the value of its part; runs that go beyond are cut.
+
+        ``parts``: first offset, last offset and value, in order and in flight. Takes time in proportion to their number
+        and to that of the runs from the first part to the last.
+        """
+        runs, kept, found = self._runs, list[Run](), list[tuple[Run, T]]()
+        begin = index = -1
+        for first, last, value in parts:
+            if begin < 0:
+                begin = index = bisect_right(runs, first, key=_FIRST) - 1
+            while (run := runs[index]).last < first:
+                kept.append(run)
+                index += 1
+            if run.first < first:
+                kept.append(run.cut_head(first))
+            while run.last <= last:
+                kept.append(run)
+                found.append((run, value))
+                index += 1
+                if run.last == last:
+                    break
+                run = runs[index]
+            else:
+                kept.append(head := run.cut_head(last + 1))
+                found.append((head, value))
+        self._runs[begin:index] = kept
+        return found
 
     def drop_settled(self) -> int | None:
         """Forget the settled records at the beginning; the offset behind them, or None when there are none."""

@@ -117,13 +117,12 @@ class SharePartition:
             if not all(run.is_held_by(member_id) for run in self._runs.overlapping(first, end)):
                 raise InvalidRecordStateError("a record is not acquired by this member")
         changes: list[tuple[Run, RecordState]] = []
-        for each in said:
-            for first, last, type_ in each.parts(self.start_offset):
-                for run in self._runs.between(first, last):
-                    if type_ is AcknowledgeType.RENEW:
-                        run.deadline_ms = deadline_ms
-                    else:
-                        changes.append((run, self._next_state(run, type_.state)))
+        parts = (part for each in said for part in each.parts(self.start_offset))
+        for run, type_ in self._runs.pieces(parts):
+            if type_ is AcknowledgeType.RENEW:
+                run.deadline_ms = deadline_ms
+            else:
+                changes.append((run, self._next_state(run, type_.state)))
         return self._begin(changes)
 
     def release(self, member_id: str) -> Change:
