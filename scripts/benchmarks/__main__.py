@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmarks import cluster, hostile, pipeline
 from benchmarks.commands import COMMANDS
 from benchmarks.console import CONSOLE
+from benchmarks.consumer_groups import CONSUMER_GROUPS
 from benchmarks.contestants import CONTESTANTS, Contestant, compiled_too, cpu_seconds, resident_mib
 from benchmarks.group_lag import GROUP_LAG
 from benchmarks.machine import moment, others_percent
@@ -24,6 +25,7 @@ from benchmarks.report import OTHER_WORK, TARGETS_MISSED, Figures, missed, repor
 from benchmarks.scenarios import SCENARIOS, Scenario
 from benchmarks.secured import SECURED, secured_site
 from benchmarks.security import SECURITY_SCENARIOS, SECURITY_WORKLOADS, warm_up_security
+from benchmarks.share_groups import SHARE_GROUPS
 from benchmarks.storage_rows.compaction import STORAGE
 from benchmarks.storage_rows.memory import MEMORY
 from benchmarks.storage_rows.random_reads import READS
@@ -41,7 +43,7 @@ CLUSTER = "cluster"
 PIPELINE = "pipeline"
 _MEMORY_AFTER = "memory after it all"
 _MEMORY_AFTER_TARGET = at_most("MiB", 150)
-ALL_SCENARIOS = (
+ALL_SCENARIOS: tuple[Scenario, ...] = (
     *SCENARIOS,
     *STORAGE,
     *WALKS,
@@ -49,6 +51,8 @@ ALL_SCENARIOS = (
     *READS,
     *MEMORY,
     *TRANSACTIONAL_IDS,
+    *CONSUMER_GROUPS,
+    *SHARE_GROUPS,
     *GROUP_LAG,
     *METRICS,
     *CONSOLE,

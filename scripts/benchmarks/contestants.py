@@ -15,9 +15,11 @@ from typing import Protocol
 from support.compiled_package import build_compiled, missing_for_compiling
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.processes.kafka_versions import KRaftProcess, libs_of
 
 __all__ = [
     "CONTESTANTS",
+    "NEWER_KAFKA",
     "Contestant",
     "Running",
     "compiled_too",
@@ -25,6 +27,7 @@ __all__ = [
     "kafka_as_shipped",
     "lower_quartile",
     "resident_mib",
+    "with_new_groups",
 ]
 
 _KAFKA_JVM = (
@@ -83,6 +86,16 @@ def start_kafka(directory: Path) -> tuple[Running, Callable[[], object]]:
 
 
 CONTESTANTS = (Contestant("pybroker", start_pybroker), Contestant("kafka", start_kafka))
+NEWER_KAFKA = "4.2.0"
+"""Kafka 3.9 has neither consumer groups of KIP-848 with ZooKeeper nor share groups."""
+
+
+def with_new_groups(contestant: str, directory: Path, settings: Mapping[str, str]) -> BrokerProcess | KRaftProcess:
+    """Returns a started broker with the group protocols that came after Kafka 3.9; Kafka is a later one, with KRaft."""
+    own = {"group.coordinator.rebalance.protocols": "classic,consumer,share", **settings}
+    if contestant == "pybroker":
+        return BrokerProcess(directory, own).start()
+    return KRaftProcess(directory, libs_of(NEWER_KAFKA), settings, heap="1g", jvm_options=_KAFKA_JVM).start()
 
 
 @contextmanager

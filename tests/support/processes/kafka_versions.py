@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from support.processes.java import ROOT, java_command
+from support.processes.java import QUICK_TO_START, ROOT, java_command
 from support.processes.kafka_process import JavaProcess, KafkaProcess, ZooKeeperProcess
 from support.processes.ports import free_port
 
@@ -39,9 +39,18 @@ def libs_of(version: str) -> Path:
 class KRaftProcess(JavaProcess):
     """A broker that is its own controller, without ZooKeeper."""
 
-    def __init__(self, directory: Path, libs: Path, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        libs: Path,
+        settings: Mapping[str, str] | None = None,
+        heap: str = "512m",
+        jvm_options: tuple[str, ...] = QUICK_TO_START,
+    ) -> None:
         super().__init__(directory, "Kafka Server started (kafka.server.KafkaRaftServer)", libs=libs)
         self._jars = libs
+        self._heap = heap
+        self._jvm_options = jvm_options
         port, controller = free_port(), free_port()
         self.bootstrap_servers = f"127.0.0.1:{port}"
         self._file = directory / "server.properties"
@@ -67,7 +76,7 @@ class KRaftProcess(JavaProcess):
             libs=self._jars,
         )
         subprocess.run(format_storage, check=True, capture_output=True)
-        self._begin("kafka.Kafka", str(self._file))
+        self._begin("kafka.Kafka", str(self._file), heap=self._heap, options=self._jvm_options)
         self.wait_until_ready()
         return self
 
