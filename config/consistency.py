@@ -168,7 +168,7 @@ def _check_groups(config: Config) -> None:
     if asks_for_consumer_protocol(config):
         _check_consumer_groups(config)
     if asks_for_share_groups(config):
-        _check_share_groups(config)
+        _check_bounds(config, "group.share", _BOUNDED_OF_SHARE_GROUPS)
 
 
 def _check_consumer_groups(config: Config) -> None:
@@ -176,14 +176,6 @@ def _check_consumer_groups(config: Config) -> None:
     assignors = config.list("group.consumer.assignors")
     if not assignors or not all(map(assignor_name, assignors)):
         raise _bad(config, "group.consumer.assignors", "must name uniform, range or both; other classes need a JVM")
-
-
-def _check_share_groups(config: Config) -> None:
-    """The brokers of a cluster have no way yet to agree that all of them can read the records of share groups."""
-    if not config.uses_embedded_store:
-        name = "group.coordinator.rebalance.protocols"
-        raise _bad(config, name, "must not name share while zookeeper.connect is set")
-    _check_bounds(config, "group.share", _BOUNDED_OF_SHARE_GROUPS)
 
 
 def _check_bounds(config: Config, prefix: str, names: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ def _answers_as_older_release(config: Config) -> bool:
 
 
 def asks_for_share_groups(config: Config) -> bool:
-    """Whether share groups are served (KIP-932)."""
+    """Whether share groups are served (KIP-932). In a cluster they are when ``share.version`` is 1, too."""
     return "share" in config.list("group.coordinator.rebalance.protocols")
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from ..config.config import Config
 from ..config.versions import is_at_least
-from .features import LAST_TRANSACTION_VERSION, TRANSACTION_VERSION
+from .features import LAST_LEVELS, TRANSACTION_VERSION
 from .leader_balance import LeaderBalance
 
 __all__ = ["ControllerSettings"]
@@ -47,7 +47,7 @@ class ControllerSettings:
             unclean_by_default=unclean_by_default,
             delete_topic_enable=config.boolean("delete.topic.enable"),
             leader_balance=_leader_balance(config),
-            levels_of_new={TRANSACTION_VERSION: LAST_TRANSACTION_VERSION} if config.uses_embedded_store else {},
+            levels_of_new={TRANSACTION_VERSION: LAST_LEVELS[TRANSACTION_VERSION]} if config.uses_embedded_store else {},
         )
 
     @property

@@ -5,12 +5,12 @@ and a broker of it stops when it finds a level there.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
 from ..config.config import Config
-from ..config.group_protocols import asks_for_consumer_protocol
+from ..config.group_protocols import asks_for_consumer_protocol, asks_for_share_groups
 from .tree import znodes
 from .tree.config_tree import read_watched
 from .tree.metadata_store import MetadataStore, MetadataStoreError, Watch, WatchEvent
@@ -18,26 +18,30 @@ from .tree.znodes import BrokerInfo, Features, FeatureStatus, ZnodeDecodeError
 
 __all__ = [
     "GROUP_VERSION",
-    "LAST_GROUP_VERSION",
-    "LAST_TRANSACTION_VERSION",
-    "REGISTERED_FEATURES",
+    "LAST_LEVELS",
+    "SHARE_VERSION",
     "TRANSACTION_VERSION",
     "FeatureLevels",
     "FeatureUpdate",
     "UpgradeType",
     "registered_features",
+    "supported_features",
     "why_refused",
 ]
 
 logger = logging.getLogger(__name__)
 
 TRANSACTION_VERSION = "transaction.version"
-LAST_TRANSACTION_VERSION = 2
-REGISTERED_FEATURES = {TRANSACTION_VERSION: {"min_version": 1, "max_version": LAST_TRANSACTION_VERSION}}
-"""In the registration of this broker. Old Kafka, such as 3.4, cannot read a lowest version of 0."""
 GROUP_VERSION = "group.version"
-LAST_GROUP_VERSION = 1
-"""From this level on brokers serve the consumer protocol (KIP-848)."""
+"""From level 1 on brokers serve the consumer protocol (KIP-848)."""
+SHARE_VERSION = "share.version"
+"""From level 1 on brokers serve share groups (KIP-932)."""
+LAST_LEVELS: Mapping[str, int] = {TRANSACTION_VERSION: 2, GROUP_VERSION: 1, SHARE_VERSION: 1}
+_ASKED_FOR: Mapping[str, Callable[[Config], bool]] = {
+    GROUP_VERSION: asks_for_consumer_protocol,
+    SHARE_VERSION: asks_for_share_groups,
+}
+"""Features that a broker supports only where its settings name their group protocol."""
 
 
 class UpgradeType(IntEnum):
@@ -57,15 +61,21 @@ class FeatureUpdate(NamedTuple):
     feature: str = TRANSACTION_VERSION
 
 
+def supported_features(config: Config) -> Sequence[str]:
+    """The features of a broker with these settings.
+
+    The feature of a group protocol is among them only where the protocol is asked for, so that its level can be raised
+    only when every broker of the cluster serves the protocol.
+    """
+    return [name for name in LAST_LEVELS if name not in _ASKED_FOR or _ASKED_FOR[name](config)]
+
+
 def registered_features(config: Config) -> Mapping[str, Mapping[str, int]]:
     """The features in the registration of a broker with these settings.
 
-    ``group.version`` is among them only where the consumer protocol is asked for, so that its level can be raised only
-    when every broker of the cluster serves the protocol.
+    Old Kafka, such as 3.4, cannot read a lowest version of 0.
     """
-    if not asks_for_consumer_protocol(config):
-        return REGISTERED_FEATURES
-    return {**REGISTERED_FEATURES, GROUP_VERSION: {"min_version": 1, "max_version": LAST_GROUP_VERSION}}
+    return {name: {"min_version": 1, "max_version": LAST_LEVELS[name]} for name in supported_features(config)}
 
 
 def why_refused(update: FeatureUpdate, current_level: int, brokers: Iterable[BrokerInfo]) -> str | None:
@@ -94,7 +104,8 @@ def why_refused(update: FeatureUpdate, current_level: int, brokers: Iterable[Bro
 class FeatureLevels:
     """The levels as this broker knows them. `ConfigChanges` calls `read` whenever they may have changed.
 
-    ``epoch``: the version of the node. Listeners are called when a level has changed since the first `read`.
+    ``epoch``: the version of the node. ``levels``: those in the node. Listeners are called when a level of
+    `LAST_LEVELS` has changed since the first `read`.
     """
 
     def __init__(self, store: MetadataStore) -> None:
@@ -103,8 +114,16 @@ class FeatureLevels:
         self._has_read = False
         self._listeners: list[Callable[[], None]] = []
         self.epoch = 0
-        self.transaction_version = 0
-        self.group_version = 0
+        self.levels: Mapping[str, int] = {}
+
+    def level(self, feature: str) -> int:
+        """The level of one feature."""
+        return self.levels.get(feature, 0)
+
+    @property
+    def transaction_version(self) -> int:
+        """The level of ``transaction.version``."""
+        return self.level(TRANSACTION_VERSION)
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call ``listener`` after each change."""
@@ -134,14 +153,13 @@ class FeatureLevels:
             self._take(_levels_in(data), stat.version)
 
     def _take(self, levels: Mapping[str, int], epoch: int) -> None:
-        before = {TRANSACTION_VERSION: self.transaction_version, GROUP_VERSION: self.group_version}
+        before = {name: self.level(name) for name in LAST_LEVELS}
         self.epoch = epoch
-        self.transaction_version = levels.get(TRANSACTION_VERSION, 0)
-        self.group_version = levels.get(GROUP_VERSION, 0)
-        changed = [name for name, level in before.items() if levels.get(name, 0) != level and self._has_read]
+        self.levels = levels
+        changed = [name for name, level in before.items() if self.level(name) != level and self._has_read]
         self._has_read = True
         for name in changed:
-            logger.info("%s is %d now", name, levels.get(name, 0))
+            logger.info("%s is %d now", name, self.level(name))
         if changed:
             for listener in self._listeners:
                 listener()

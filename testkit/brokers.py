@@ -53,10 +53,10 @@ class Brokers:
         self._place: str = config.getoption("kafka")
         self._keeps: bool = config.getoption("kafka_keep")
         self._client = _preferred_client(config)
-        self._open: dict[str, "AnyKafka"] = {}
+        self._open: dict[str, AnyKafka] = {}
         self._used: set[str] = set()
         """Fixtures of wider scopes that the running test uses without naming them."""
-        self._apache: dict[frozenset[tuple[str, str]], "ApacheKafka"] = {}
+        self._apache: dict[frozenset[tuple[str, str]], ApacheKafka] = {}
         """By settings."""
         self._deleted: dict[str, set[str]] = {}
         """Topics that tests have deleted, by the cluster outside."""

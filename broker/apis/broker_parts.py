@@ -20,7 +20,7 @@ from ..inter_broker.controller_orders import ControllerOrders
 from ..metadata.advertised_address import AdvertisedAddresses
 from ..metadata.metadata_cache import MetadataCache
 from ..metadata.topic_waiters import TopicWaiters
-from ..requests.group_version import GroupVersion
+from ..requests.group_features import GroupFeatures
 from ..requests.served_versions import ServedVersions, served_versions
 from ..requests.throttling import Throttling
 from ..settings.live_settings import LiveSettings
@@ -63,9 +63,9 @@ class BrokerParts:
         return not self.config.uses_embedded_store
 
     @property
-    def group_version(self) -> GroupVersion:
-        """Whether the consumer protocol is served."""
-        return GroupVersion.of(self.config, self.settings.features)
+    def group_features(self) -> GroupFeatures:
+        """Whether the consumer protocol and share groups are served."""
+        return GroupFeatures.of(self.config, self.settings.features)
 
     @property
     def share_coordinator(self) -> "ShareCoordinator | None":

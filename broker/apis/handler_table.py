@@ -35,5 +35,5 @@ def handlers(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     table = dict(rows)
     invariant(len(table) == len(rows), "an API has a row in two tables")
     return with_api_versions(
-        table, parts.settings.features, parts.served_versions, parts.group_version, is_in_cluster=parts.is_in_cluster
+        table, parts.settings.features, parts.served_versions, parts.group_features, is_in_cluster=parts.is_in_cluster
     )

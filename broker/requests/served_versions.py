@@ -15,7 +15,7 @@ from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec.schema import VersionRange
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
-from .group_version import CONSUMER_GROUP_APIS
+from .group_features import CONSUMER_GROUP_APIS
 
 if TYPE_CHECKING:
     from ...protocol.releases.release import Release

@@ -54,7 +54,7 @@ SETTINGS = (
             "Run the newer coordinator.", internal=True),
     Setting("group.coordinator.rebalance.protocols", LIST,
             "classic", OneOf("consumer", "classic", "share", "unknown"), MEDIUM, READ_ONLY, ACTED_ON,
-            "Group protocols that are served: classic, consumer, and share on a single broker.", own_default=PROTOCOLS),
+            "Group protocols that are served: classic, consumer, share.", own_default=PROTOCOLS),
     Setting("group.coordinator.threads", INT, "1", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
             "Threads of the newer coordinator."),
     Setting("group.share.delivery.count.limit", INT, "5", between(2, 10), MEDIUM, READ_ONLY, ACTED_ON,

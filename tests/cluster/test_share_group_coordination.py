@@ -1,9 +1,11 @@
-"""A share group on a broker with real files: its partitions get states, and its offsets are set and deleted."""
+"""A share group on a broker of a cluster: it is served at level 1 of share.version, its partitions get states, and its
+offsets are set and deleted."""
 
 import asyncio
 from pathlib import Path
 from typing import Any
 
+from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsRequestPartition,
@@ -17,6 +19,7 @@ from pybroker.protocol.messages.describe_share_group_offsets import (
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from pybroker.protocol.messages.list_groups import ListGroupsRequest
 from pybroker.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from pybroker.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from support.in_process.broker_cluster import BrokerCluster
 
 SETTINGS = {
@@ -25,9 +28,18 @@ SETTINGS = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
 }
+UPGRADE, DOWNGRADE = 1, 2
+RETRIABLE = ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR
 
 
-async def test_share_group_gets_its_partitions_and_its_offsets_are_set_described_and_deleted(tmp_path: Path) -> None:
+async def change_level(cluster: BrokerCluster, level: int, upgrade_type: int) -> None:
+    update = FeatureUpdateKey(feature="share.version", max_version_level=level, upgrade_type=upgrade_type)
+    answer = await cluster.ask(cluster.controller_id, UpdateFeaturesRequest(feature_updates=[update]), 1)
+    assert answer.results[0].error_code == ErrorCode.NONE
+    cluster.hang_up()  # the brokers have closed these connections
+
+
+async def test_share_group_is_served_from_level_1_on_with_offsets_that_are_set_and_deleted(tmp_path: Path) -> None:
     cluster = BrokerCluster(tmp_path, SETTINGS)
     try:
         await cluster.start(1)
@@ -45,8 +57,10 @@ async def test_share_group_gets_its_partitions_and_its_offsets_are_set_described
             )
             return await ask(request, 1)
 
+        assert (await beat(0)).error_code == ErrorCode.UNSUPPORTED_VERSION
+        await change_level(cluster, 1, UPGRADE)
         answer = await beat(0)
-        while answer.error_code:
+        while answer.error_code in RETRIABLE:
             await asyncio.sleep(0.01)
             answer = await beat(0)
         while answer.assignment is None or not answer.assignment.topic_partitions:
@@ -67,5 +81,9 @@ async def test_share_group_gets_its_partitions_and_its_offsets_are_set_described
         (deleted,) = (await ask(DeleteGroupsRequest(groups_names=["g"]), 2)).results
         assert deleted.error_code == 0
         assert not (await ask(ListGroupsRequest(types_filter=["share"]), 5)).groups
+        await change_level(cluster, 0, DOWNGRADE)
+        assert (await beat(0)).error_code == ErrorCode.UNSUPPORTED_VERSION
+        (refused,) = (await ask(DescribeShareGroupOffsetsRequest(groups=[wanted]), 1)).groups
+        assert refused.error_code == ErrorCode.UNSUPPORTED_VERSION
     finally:
         await cluster.close()

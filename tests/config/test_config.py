@@ -161,7 +161,6 @@ def test_the_bound_on_requests_follows_a_larger_frame_and_is_checked_when_given(
         ("offsets.topic.compression.codec=5", "offsets.topic.compression.codec=5"),
         ("group.coordinator.rebalance.protocols=consumer", "group.coordinator.rebalance.protocols="),
         ("group.coordinator.rebalance.protocols=classic,unknown", "group.coordinator.rebalance.protocols="),
-        (SHARE + "zookeeper.connect=localhost:2181", "group.coordinator.rebalance.protocols=classic,share"),
         (SHARE + "group.share.heartbeat.interval.ms=4999", "group.share.heartbeat.interval.ms=4999"),
         (SHARE + "group.share.session.timeout.ms=60001", "group.share.session.timeout.ms=60001"),
         (SHARE + "group.share.record.lock.duration.ms=14999", "group.share.record.lock.duration.ms=14999"),

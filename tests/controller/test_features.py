@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from pybroker.config.load import load_config
 from pybroker.controller.features import (
-    REGISTERED_FEATURES,
     FeatureLevels,
     FeatureUpdate,
     UpgradeType,
@@ -23,7 +22,8 @@ from support.in_process.control_cluster import ControlCluster
 
 UPGRADE, SAFE, UNSAFE = UpgradeType.UPGRADE, UpgradeType.SAFE_DOWNGRADE, UpgradeType.UNSAFE_DOWNGRADE
 ENDPOINTS = (RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", "h", 1),)
-PYBROKER = BrokerInfo(1, ENDPOINTS, 0, features=REGISTERED_FEATURES)
+CLASSIC = load_config("group.coordinator.rebalance.protocols=classic")
+PYBROKER = BrokerInfo(1, ENDPOINTS, 0, features=registered_features(CLASSIC))
 KAFKA_3_9 = BrokerInfo(2, ENDPOINTS, 0)
 OLDER = BrokerInfo(3, ENDPOINTS, 0, features={"transaction.version": {"min_version": 1, "max_version": 1}})
 
@@ -127,12 +127,14 @@ async def test_controller_writes_the_level_when_every_broker_supports_it() -> No
     await cluster.stop()
 
 
-def test_group_version_is_raised_only_when_every_broker_asks_for_the_consumer_protocol() -> None:
-    update = FeatureUpdate(1, UPGRADE, "group.version")
-    classic = load_config("group.coordinator.rebalance.protocols=classic")
-    assert registered_features(classic) == REGISTERED_FEATURES
-    config = load_config("group.coordinator.rebalance.protocols=classic,consumer")
+@pytest.mark.parametrize(("feature", "protocol"), [("group.version", "consumer"), ("share.version", "share")])
+def test_feature_of_a_group_protocol_is_raised_only_when_every_broker_asks_for_the_protocol(
+    feature: str, protocol: str
+) -> None:
+    update = FeatureUpdate(1, UPGRADE, feature)
+    config = load_config(f"group.coordinator.rebalance.protocols=classic,{protocol}")
     asking = replace(PYBROKER, features=registered_features(config))
+    assert asking.features.keys() == {"transaction.version", feature}
     assert why_refused(update, 0, [asking]) is None
     assert why_refused(update, 0, [asking, PYBROKER]) == "Broker 1 does not support this feature."
 

@@ -16,10 +16,10 @@ from ....protocol.errors import ErrorCode
 from ....protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from ...coordinator.transaction.states import EPOCH_BUMP_VERSION
 from ...requests.context import Handler, RequestContext
-from ...requests.group_version import CONSUMER_GROUP_APIS, SETTINGS_API, GroupVersion
+from ...requests.group_features import CONSUMER_GROUP_APIS, GroupFeatures
 from ...requests.served_versions import OWN_VERSIONS, ServedVersions
 from .client_software import FIRST_WITH_SOFTWARE, accepts_software
-from .feature_block import add_feature_levels
+from .feature_block import add_feature_levels, has_levels
 
 __all__ = ["ApiVersions", "with_api_versions"]
 
@@ -37,31 +37,32 @@ class ApiVersions:
     """Handler. ``served``: the APIs in the table of handlers, which are the ones listed.
 
     Kafka's Java client does not see DescribeTopicPartitions, which Kafka with ZooKeeper does not serve. A cluster on
-    ZooKeeper answers as Kafka 3.9, without features, until ``transaction.version`` or ``group.version`` is raised.
+    ZooKeeper answers as Kafka 3.9, without features, until the level of one is raised.
     """
 
     def __init__(
-        self, served: Iterable[ApiKey], features: FeatureLevels, group_version: GroupVersion, *, is_in_cluster: bool
+        self, served: Iterable[ApiKey], features: FeatureLevels, group_features: GroupFeatures, *, is_in_cluster: bool
     ) -> None:
         self._features = features
-        self._group_version = group_version
+        self._group_features = group_features
         self._is_in_cluster = is_in_cluster
         self._served = frozenset({*served, ApiKey.API_VERSIONS})
 
     def __call__(self, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
         if not accepts_software(context, request):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-        features, group_version = self._features, self._group_version
+        features, groups = self._features, self._group_features
         is_java_client = context.api_version >= FIRST_WITH_SOFTWARE and request.client_software_name == JAVA_CLIENT
         api_keys = _listed(
             self._served,
+            groups.hidden_apis,
             bumps_epochs=features.transaction_version >= EPOCH_BUMP_VERSION,
-            has_consumer_groups=group_version.level > 0,
+            has_consumer_groups=groups.consumer.is_served,
             is_java_client=is_java_client,
         )
         response = ApiVersionsResponse(api_keys=api_keys)
-        is_offered = features.transaction_version > 0 or group_version.level > 0 or not self._is_in_cluster
-        add_feature_levels(response, features, group_version, context.api_version, is_offered=is_offered)
+        is_offered = not self._is_in_cluster or has_levels(features, groups)
+        add_feature_levels(response, features, groups, context.api_version, is_offered=is_offered)
         return response
 
 
@@ -73,11 +74,14 @@ def _last_versions(*, bumps_epochs: bool, has_consumer_groups: bool) -> Mapping[
 
 @cache  # all brokers of a process list the same few sets of APIs
 def _listed(
-    served: frozenset[ApiKey], *, bumps_epochs: bool, has_consumer_groups: bool, is_java_client: bool
+    served: frozenset[ApiKey],
+    hidden: frozenset[ApiKey],
+    *,
+    bumps_epochs: bool,
+    has_consumer_groups: bool,
+    is_java_client: bool,
 ) -> list[ApiVersion]:
-    left_out = {HIDDEN_FROM_JAVA_CLIENT} if is_java_client else set()
-    if not has_consumer_groups:
-        left_out.add(SETTINGS_API)
+    left_out = {*hidden, HIDDEN_FROM_JAVA_CLIENT} if is_java_client else hidden
     last = _last_versions(bumps_epochs=bumps_epochs, has_consumer_groups=has_consumer_groups)
     ranges = [OWN_VERSIONS.listed_range(key) for key in sorted(served - left_out)]
     for each in ranges:
@@ -89,17 +93,17 @@ def with_api_versions(
     handlers: Mapping[ApiKey, Handler],
     features: FeatureLevels,
     versions: ServedVersions = OWN_VERSIONS,
-    group_version: GroupVersion | None = None,
+    group_features: GroupFeatures | None = None,
     *,
     is_in_cluster: bool,
 ) -> dict[ApiKey, Handler]:
     """``handlers`` with the handler of ApiVersions, which lists them. ``versions`` may be those of a release.
 
-    ``group_version``: None where the settings do not ask for consumer groups.
+    ``group_features``: None where the settings ask for the classic protocol only.
     """
-    level = group_version or GroupVersion(features, is_asked_for=False, is_in_cluster=is_in_cluster)
+    groups = group_features or GroupFeatures.asked_for(features, [], is_in_cluster=is_in_cluster)
     if versions.release is not None:
         from .api_versions_as import ApiVersionsAs  # imported only here: faster start without
 
-        return {**handlers, ApiKey.API_VERSIONS: ApiVersionsAs(handlers, features, level, versions, versions.release)}
-    return {**handlers, ApiKey.API_VERSIONS: ApiVersions(handlers, features, level, is_in_cluster=is_in_cluster)}
+        return {**handlers, ApiKey.API_VERSIONS: ApiVersionsAs(handlers, features, groups, versions, versions.release)}
+    return {**handlers, ApiKey.API_VERSIONS: ApiVersions(handlers, features, groups, is_in_cluster=is_in_cluster)}

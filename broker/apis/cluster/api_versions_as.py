@@ -12,7 +12,7 @@ from ....protocol.errors import ErrorCode
 from ....protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from ....protocol.releases.release import FeatureBlock, Release
 from ...requests.context import RequestContext
-from ...requests.group_version import CONSUMER_GROUP_APIS, SETTINGS_API, GroupVersion
+from ...requests.group_features import CONSUMER_GROUP_APIS, GroupFeatures
 from ...requests.served_versions import ServedVersions
 from .client_software import accepts_software
 from .feature_block import add_feature_levels
@@ -27,31 +27,30 @@ class ApiVersionsAs:
         self,
         served: Iterable[ApiKey],
         features: FeatureLevels,
-        group_version: GroupVersion,
+        group_features: GroupFeatures,
         versions: ServedVersions,
         release: Release,
     ) -> None:
         self._features = features
-        self._group_version = group_version
+        self._group_features = group_features
         self._feature_block = release.feature_block
         listed = sorted({*served, ApiKey.API_VERSIONS} & versions.listed.keys())
         self._api_keys = [versions.listed_range(key) for key in listed]
-        self._without_consumer_groups = [
-            _without_consumer_groups(each) for each in self._api_keys if each.api_key != SETTINGS_API
-        ]
 
     def __call__(self, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
         if not accepts_software(context, request):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-        has_consumer_groups = self._group_version.level > 0
-        response = ApiVersionsResponse(
-            api_keys=self._api_keys if has_consumer_groups else self._without_consumer_groups
-        )
+        groups = self._group_features
+        hidden = groups.hidden_apis
+        api_keys = [each for each in self._api_keys if each.api_key not in hidden]
+        if not groups.consumer.is_served:
+            api_keys = [_without_consumer_groups(each) for each in api_keys]
+        response = ApiVersionsResponse(api_keys=api_keys)
         match self._feature_block:
             case FeatureBlock.EPOCH:
                 response.finalized_features_epoch = self._features.epoch
             case FeatureBlock.LEVELS:
-                add_feature_levels(response, self._features, self._group_version, context.api_version, is_offered=True)
+                add_feature_levels(response, self._features, groups, context.api_version, is_offered=True)
         return response
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from ....controller.features import TRANSACTION_VERSION, supported_features
 from ....protocol.apis import ApiKey
 from ...requests.context import Handler
 from ..broker_parts import BrokerParts
@@ -23,7 +24,7 @@ def cluster_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         ApiKey.UPDATE_FEATURES: UpdateFeatures(
             controller,
             parts.settings.changes.caught_up,
-            has_group_version=parts.is_in_cluster and parts.group_version.is_asked_for,
+            supported_features(parts.config) if parts.is_in_cluster else [TRANSACTION_VERSION],
         ),
         ApiKey.ELECT_LEADERS: ElectLeaders(controller, parts.cache, parts.waiters),
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: AlterPartitionReassignments(controller),

@@ -1,8 +1,8 @@
 """UpdateFeatures (KIP-584): change the level of a feature of the cluster.
 
-There is one feature, ``transaction.version``, and in a cluster whose settings ask for the consumer protocol
-``group.version``, too. Their errors are those of Kafka 4. Updates of other features are refused as
-by Kafka 3.9 in ZooKeeper mode; the error message depends on the first fault of the update.
+The features are ``transaction.version``, and in a cluster whose settings ask for their protocols ``group.version`` and
+``share.version``. Their errors are those of Kafka 4. Updates of other features are refused as by Kafka 3.9 in ZooKeeper
+mode; the error message depends on the first fault of the update.
 
 v1 kinds of updates in place of a flag, and validation only, on request (KIP-778). v2 changes all features or none, and
 answers with the first error alone, in the words of Kafka 4.
@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from ....base.acls import AclOperation
 from ....controller.controller import Controller
-from ....controller.features import GROUP_VERSION, TRANSACTION_VERSION, FeatureUpdate, UpgradeType
+from ....controller.features import TRANSACTION_VERSION, FeatureUpdate, UpgradeType
 from ....protocol.errors import ErrorCode, FeatureUpdateFailedError, NotControllerError
 from ....protocol.messages.update_features import (
     FeatureUpdateKey,
@@ -29,16 +29,16 @@ _ALL_FAILED = "The update failed for all features since the following feature ha
 
 
 class UpdateFeatures:
-    """Handler. ``caught_up`` waits until this broker follows the changes written so far."""
+    """Handler. ``caught_up`` waits until this broker follows the changes written so far. ``features``: those whose
+    level can be changed."""
 
     def __init__(
         self,
         controller: Controller,
         caught_up: Callable[[], Awaitable[None]],
-        *,
-        has_group_version: bool = False,
+        features: Iterable[str] = (TRANSACTION_VERSION,),
     ) -> None:
-        self._features = {TRANSACTION_VERSION, GROUP_VERSION} if has_group_version else {TRANSACTION_VERSION}
+        self._features = frozenset(features)
         self._controller = controller
         self._caught_up = caught_up
 

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 
-from ....config.group_protocols import asks_for_share_groups
 from ....protocol.apis import ApiKey
 from ...requests.context import Handler
-from ...requests.group_version import SETTINGS_API
+from ...requests.group_features import SETTINGS_API
 from ..broker_parts import BrokerParts
 from .alter_client_quotas import AlterClientQuotas
 from .alter_configs import AlterConfigs
@@ -19,10 +18,10 @@ __all__ = ["config_apis"]
 
 def config_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     settings, metadata, topic_exists = parts.settings, parts.metadata, parts.cache.has_topic
-    group_version, has_share_groups = parts.group_version, asks_for_share_groups(parts.config)
+    features = parts.group_features
 
     def has_groups() -> bool:
-        return has_share_groups or group_version.level > 0
+        return any(feature.is_served for feature in features)
 
     altered_config = settings.altered_config(topic_exists, metadata.settings_limit, has_groups)
     table: dict[ApiKey, Handler] = {
@@ -40,6 +39,6 @@ def config_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         ApiKey.DESCRIBE_CLIENT_QUOTAS: DescribeClientQuotas(metadata.tree),
         ApiKey.ALTER_CLIENT_QUOTAS: AlterClientQuotas(metadata.tree, settings.changes.caught_up),
     }
-    if group_version.is_asked_for:
+    if features.consumer.is_asked_for:
         table[SETTINGS_API] = ListConfigResources(parts.cache, lambda: settings.groups.group_ids, has_groups)
     return table

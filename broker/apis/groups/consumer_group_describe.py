@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from ....base.acl_rules.operations_of_types import OPERATIONS_ON_GROUP_SETTINGS
 from ....base.acls import AclOperation, AclResourceType
-from ....protocol.errors import ErrorCode, KafkaError, UnsupportedVersionError
+from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.messages.consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeRequest,
@@ -24,7 +24,6 @@ from ...coordinator.group.modern.described_topics import DescribedTopic
 from ...requests.authorized_operations import NOT_ASKED
 from ...requests.context import RequestContext
 from ...requests.duplicate_names import has_many_duplicates
-from ...requests.group_version import GroupVersion
 
 __all__ = ["ConsumerGroupDescribe"]
 
@@ -35,13 +34,10 @@ _HIDDEN_TOPICS = "The group has described topic(s) that the client is not author
 class ConsumerGroupDescribe:
     """Handles ConsumerGroupDescribe requests."""
 
-    def __init__(self, consumers: ConsumerGroups, group_version: GroupVersion) -> None:
+    def __init__(self, consumers: ConsumerGroups) -> None:
         self._consumers = consumers
-        self._group_version = group_version
 
     def __call__(self, context: RequestContext, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
-        if not self._group_version.level:
-            raise UnsupportedVersionError()
         names = dict.fromkeys(request.group_ids) if has_many_duplicates(request.group_ids) else request.group_ids
         groups = [self._described(context, group_id) for group_id in names]
         for group in groups if request.include_authorized_operations else ():

@@ -11,7 +11,7 @@ from functools import partial
 from uuid import UUID
 
 from ....base.acls import AclOperation, AclResourceType
-from ....protocol.errors import ErrorCode, TopicAuthorizationError, UnsupportedVersionError
+from ....protocol.errors import ErrorCode, TopicAuthorizationError
 from ....protocol.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
@@ -24,7 +24,6 @@ from ...coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatAnswer
 from ...coordinator.group.modern.assignment import assignment_of
 from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext
-from ...requests.group_version import GroupVersion
 
 __all__ = ["ConsumerGroupHeartbeat"]
 
@@ -32,15 +31,12 @@ __all__ = ["ConsumerGroupHeartbeat"]
 class ConsumerGroupHeartbeat:
     """Handles ConsumerGroupHeartbeat requests."""
 
-    def __init__(self, consumers: ConsumerGroups, group_version: GroupVersion) -> None:
+    def __init__(self, consumers: ConsumerGroups) -> None:
         self._consumers = consumers
-        self._group_version = group_version
 
     def __call__(
         self, context: RequestContext, request: ConsumerGroupHeartbeatRequest
     ) -> ConsumerGroupHeartbeatResponse | Awaitable[ConsumerGroupHeartbeatResponse]:
-        if not self._group_version.level:
-            raise UnsupportedVersionError()
         context.require(AclOperation.READ, AclResourceType.GROUP, request.group_id)
         names = request.subscribed_topic_names
         if names and context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, names):

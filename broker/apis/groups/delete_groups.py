@@ -3,7 +3,7 @@
 v1 throttling after the response (KIP-219) · v2 flexible.
 """
 
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 
 from ....base.acls import AclOperation, AclResourceType
@@ -21,7 +21,11 @@ class DeleteGroups:
     """Handler. Where share groups are not served (``serves_shares``), those with states stay: UNSUPPORTED_VERSION."""
 
     def __init__(
-        self, administration: Administration, shares: ShareOffsets | None = None, *, serves_shares: bool = True
+        self,
+        administration: Administration,
+        shares: ShareOffsets | None = None,
+        *,
+        serves_shares: Callable[[], bool] = lambda: True,
     ) -> None:
         self._administration = administration
         self._shares = shares
@@ -46,7 +50,7 @@ class DeleteGroups:
         for group_id in shared:
             code = ErrorCode.UNSUPPORTED_VERSION
             try:
-                if self._serves_shares:
+                if self._serves_shares():
                     code = await awaited(partial(shares.delete_states, group_id))
             except KafkaError as error:
                 code = error.code

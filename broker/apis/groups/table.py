@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 
 from ....base.kafka_names import CONSUMER_OFFSETS_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
-from ....config.group_protocols import asks_for_share_groups
 from ....protocol.apis import ApiKey
 from ...coordinator.coordinator_directory import CoordinatorDirectory
 from ...coordinator.coordinator_topic import CoordinatorTopic
 from ...coordinator.group.tree_offsets import TreeOffsets
 from ...requests.context import Handler
+from ...requests.group_features import WhileServed
 from ..broker_parts import BrokerParts
 from .consumer_group_describe import ConsumerGroupDescribe
 from .consumer_group_heartbeat import ConsumerGroupHeartbeat
@@ -31,6 +31,7 @@ __all__ = ["group_apis"]
 def group_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     coordinators, topic_exists = parts.coordinators, parts.cache.has_partition
     groups, transactions, share = coordinators.groups, coordinators.transactions, parts.share_coordinator
+    features = parts.group_features
     tree_offsets = TreeOffsets(parts.metadata.tree, parts.config.int("pybroker.legacy.offsets.max.bytes"))
     return {
         ApiKey.FIND_COORDINATOR: FindCoordinator(
@@ -51,11 +52,11 @@ def group_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         ApiKey.DESCRIBE_GROUPS: DescribeGroups(groups.administration),
         ApiKey.LIST_GROUPS: ListGroups(groups.administration),
         ApiKey.DELETE_GROUPS: DeleteGroups(
-            groups.administration, groups.share_offsets, serves_shares=asks_for_share_groups(parts.config)
+            groups.administration, groups.share_offsets, serves_shares=lambda: features.share.is_served
         ),
         # Where the consumer protocol (KIP-848) is not served, admin tools ask DescribeGroups.
-        ApiKey.CONSUMER_GROUP_HEARTBEAT: ConsumerGroupHeartbeat(groups.consumers, parts.group_version),
-        ApiKey.CONSUMER_GROUP_DESCRIBE: ConsumerGroupDescribe(groups.consumers, parts.group_version),
+        ApiKey.CONSUMER_GROUP_HEARTBEAT: WhileServed(ConsumerGroupHeartbeat(groups.consumers), features.consumer),
+        ApiKey.CONSUMER_GROUP_DESCRIBE: WhileServed(ConsumerGroupDescribe(groups.consumers), features.consumer),
         **share_group_apis(parts),
     }
 

@@ -5,6 +5,7 @@ from functools import partial
 
 from ....protocol.apis import ApiKey
 from ...requests.context import Handler
+from ...requests.group_features import WhileServed
 from ...share.active_share_partition import ActiveSharePartition, SharePorts
 from ...share.fetched_records import ShareFetchParts
 from ...share.first_offset import first_offset
@@ -39,7 +40,7 @@ def share_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         hosted = partitions.get(active.place.topic_partition)
         return 0 if hosted is None else hosted.log.log_start_offset
 
-    return {
+    table: Mapping[ApiKey, Handler] = {
         ApiKey.SHARE_FETCH: ShareFetch(
             ShareFetchHandlerParts(
                 shares,
@@ -53,3 +54,4 @@ def share_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         ),
         ApiKey.SHARE_ACKNOWLEDGE: ShareAcknowledge(shares, partitions, cache),
     }
+    return {key: WhileServed(handler, parts.group_features.share) for key, handler in table.items()}

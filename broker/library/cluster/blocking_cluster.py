@@ -25,6 +25,7 @@ from ..user_settings import store_users, users_of_listeners
 from .children import Children
 from .cluster_acts import ClusterActs
 from .cluster_broker import BrokerOfCluster
+from .copies import copies_in
 from .kit_client import KitClient
 from .member import Member
 from .members import BrokerMember, ZooKeeperMember
@@ -308,14 +309,9 @@ class BlockingCluster:
         return MemoryZooKeeper(directory, self._thread, is_kept=is_kept)
 
     def _new_broker(self, broker: int, directory: Path, port: int) -> BrokerMember | ThreadBroker:
-        copies = min(self._count, 3)
         clients, brokers = self._client_ports[broker], self._on_wires(self._proxies.to_broker, broker, port)
         settings = {
-            "default.replication.factor": str(copies),
-            "offsets.topic.replication.factor": str(copies),
-            "transaction.state.log.replication.factor": str(copies),
-            "min.insync.replicas": str(max(copies - 1, 1)),
-            "transaction.state.log.min.isr": str(max(copies - 1, 1)),
+            **copies_in(self._count, self._settings),
             "group.initial.rebalance.delay.ms": "0",
             "zookeeper.session.timeout.ms": "6000",
             "controlled.shutdown.retry.backoff.ms": "500",

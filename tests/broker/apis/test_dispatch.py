@@ -16,7 +16,7 @@ from pybroker.broker.network.request_header import RequestHeaderParser
 from pybroker.broker.requests.context import EncodedResponse, Handler, RequestContext
 from pybroker.broker.requests.dispatch import Dispatcher
 from pybroker.broker.requests.failures import failure_response
-from pybroker.broker.requests.group_version import GroupVersion
+from pybroker.broker.requests.group_features import GroupFeatures
 from pybroker.broker.requests.share_state_errors import SHARE_STATE_ERRORS
 from pybroker.controller.features import FeatureLevels
 from pybroker.controller.tree.metadata_store import ConnectionLossError, SessionExpiredError, StoreWriteError
@@ -272,7 +272,7 @@ async def test_api_versions_hides_describe_topic_partitions_from_the_java_client
     served = ApiVersions(
         [ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS],
         NO_FEATURES,
-        GroupVersion(NO_FEATURES, is_asked_for=False, is_in_cluster=True),
+        GroupFeatures.asked_for(NO_FEATURES, [], is_in_cluster=True),
         is_in_cluster=True,
     )
     for version in (3, 4):
@@ -291,10 +291,10 @@ async def test_api_versions_tells_the_level_of_the_transaction_version(
     version: int, level: int, is_in_cluster: bool
 ) -> None:
     features = FeatureLevels(None)  # type: ignore[arg-type]
-    features.transaction_version, features.epoch = level, 7
+    features.levels, features.epoch = {"transaction.version": level}, 7
     request = ApiVersionsRequest(client_software_name="x", client_software_version="1") if version > 2 else None
-    group_version = GroupVersion(features, is_asked_for=False, is_in_cluster=is_in_cluster)
-    served = ApiVersions(LAST_VERSIONS, features, group_version, is_in_cluster=is_in_cluster)
+    group_features = GroupFeatures.asked_for(features, [], is_in_cluster=is_in_cluster)
+    served = ApiVersions(LAST_VERSIONS, features, group_features, is_in_cluster=is_in_cluster)
     reply = await call(served, version, request or ApiVersionsRequest())
     last = {each.api_key: each.max_version for each in reply.api_keys}
     assert {key: last[key] for key in LAST_VERSIONS} == {key: each[level == 2] for key, each in LAST_VERSIONS.items()}
@@ -307,29 +307,34 @@ async def test_api_versions_tells_the_level_of_the_transaction_version(
         assert supported == [("transaction.version", 0, 2)] * is_offered
 
 
-@pytest.mark.parametrize(
-    ("is_asked_for", "is_in_cluster", "level", "is_served"),
-    [
-        (False, False, 0, False),
-        (False, True, 1, False),
-        (True, False, 0, True),
-        (True, True, 0, False),
-        (True, True, 1, True),
-    ],
-)
-async def test_api_versions_lists_consumer_groups_where_settings_and_the_group_version_allow_them(
-    is_asked_for: bool, is_in_cluster: bool, level: int, is_served: bool
+CASES_OF_PROTOCOLS = [
+    # asked for, in a cluster, level: served
+    (False, False, 0, False),
+    (False, True, 1, False),
+    (True, False, 0, True),
+    (True, True, 0, False),
+    (True, True, 1, True),
+]
+
+
+@pytest.mark.parametrize("feature", ["group.version", "share.version"])
+@pytest.mark.parametrize(("is_asked_for", "is_in_cluster", "level", "is_served"), CASES_OF_PROTOCOLS)
+async def test_api_versions_lists_a_group_protocol_where_settings_and_the_level_of_its_feature_allow_it(
+    feature: str, is_asked_for: bool, is_in_cluster: bool, level: int, is_served: bool
 ) -> None:
     features = FeatureLevels(None)  # type: ignore[arg-type]
-    features.group_version = level
-    group_version = GroupVersion(features, is_asked_for=is_asked_for, is_in_cluster=is_in_cluster)
-    served = ApiVersions([ApiKey.CONSUMER_GROUP_HEARTBEAT], features, group_version, is_in_cluster=is_in_cluster)
+    features.levels = {feature: level}
+    groups = GroupFeatures.asked_for(features, [feature] * is_asked_for, is_in_cluster=is_in_cluster)
+    keys = [ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.SHARE_FETCH, ApiKey.READ_SHARE_GROUP_STATE]
+    served = ApiVersions(keys, features, groups, is_in_cluster=is_in_cluster)
     reply = await call(served, 4, ApiVersionsRequest(client_software_name="x", client_software_version="1"))
     last = {each.api_key: each.max_version for each in reply.api_keys}
-    assert last[ApiKey.CONSUMER_GROUP_HEARTBEAT] == int(is_served)
-    assert [each.name for each in reply.finalized_features] == ["group.version"] * is_served
+    is_share = feature == "share.version"
+    assert last[ApiKey.CONSUMER_GROUP_HEARTBEAT] == int(is_served and not is_share)
+    assert set(keys[1:]) & last.keys() == (set(keys[1:]) if is_served and is_share else set())
+    assert [each.name for each in reply.finalized_features] == [feature] * is_served
     is_offered = is_asked_for and (is_served or not is_in_cluster)
-    assert ("group.version" in [each.name for each in reply.supported_features]) == is_offered
+    assert (feature in [each.name for each in reply.supported_features]) == is_offered
 
 
 ROOM_FOR_AN_ERROR_SINCE = {ApiKey.DESCRIBE_LOG_DIRS: 3}

@@ -8,7 +8,7 @@ from pybroker.broker.apis.cluster.api_versions import with_api_versions
 from pybroker.broker.network.request import CloseConnectionError, ConnectionInfo, LaterReply, Request
 from pybroker.broker.network.request_header import RequestHeaderParser
 from pybroker.broker.requests.dispatch import Dispatcher
-from pybroker.broker.requests.group_version import SETTINGS_API
+from pybroker.broker.requests.group_features import SETTINGS_API
 from pybroker.broker.requests.served_versions import OWN_VERSIONS, versions_as
 from pybroker.controller.features import FeatureLevels
 from pybroker.protocol.apis import API_SPECS, ApiKey

@@ -3,17 +3,15 @@
 import asyncio
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from random import Random
-from unittest.mock import patch
 from uuid import UUID
 
 from pybroker.base.kafka_names import SHARE_GROUP_STATE_TOPIC
-from pybroker.config import consistency
+from pybroker.controller.features import SHARE_VERSION
 from pybroker.controller.tree import znodes
 from pybroker.controller.tree.metadata_store import Create
-from pybroker.controller.tree.znodes import TopicInfo
+from pybroker.controller.tree.znodes import Features, TopicInfo
 from simulation.checkers.history import Guarantee, Place, ViolationError
 from simulation.clients.admin_changes import SAFE_CHANGES, AdminChanges
 from simulation.clients.cluster_client import ClusterClient
@@ -95,15 +93,13 @@ class SharePlan(Plan):
 def run_shares(seed: int, plan: SharePlan | None = None) -> Result:
     """Run one seed."""
     plan = plan or SharePlan.of_seed(seed)
-    with ExitStack() as stack:
-        # The brokers of a cluster cannot agree yet that all of them serve share groups; here all do.
-        stack.enter_context(patch.object(consistency, "_check_share_groups", lambda config: None))
-        cluster = SimulatedCluster(plan.broker_count, Random(seed), plan.settings(), shape=plan.shape)
-        reset = json.dumps({"version": 1, "config": {"share.auto.offset.reset": "earliest"}}).encode()
-        nodes = ("/config", b""), ("/config/groups", b""), (f"/config/groups/{_GROUP}", reset)
-        cluster.zookeeper.tree.apply([Create(path, data) for path, data in nodes], 0, 0)
-        run = ShareRun(cluster, plan)
-        stack.enter_context(watched_locks(cluster, run.deliveries))
+    cluster = SimulatedCluster(plan.broker_count, Random(seed), plan.settings(), shape=plan.shape)
+    reset = json.dumps({"version": 1, "config": {"share.auto.offset.reset": "earliest"}}).encode()
+    nodes = ("/config", b""), ("/config/groups", b""), (f"/config/groups/{_GROUP}", reset)
+    level = znodes.FEATURE_PATH, Features({SHARE_VERSION: 1}).encode()
+    cluster.zookeeper.tree.apply([Create(path, data) for path, data in (*nodes, level)], 0, 0)
+    run = ShareRun(cluster, plan)
+    with watched_locks(cluster, run.deliveries):
         return result_of(seed, run)
 
 

@@ -4,15 +4,12 @@ import pytest
 from pybroker.base.acls import AclOperation, AclResourceType
 from pybroker.broker.apis.groups.consumer_group_describe import ConsumerGroupDescribe
 from pybroker.broker.apis.groups.consumer_group_heartbeat import ConsumerGroupHeartbeat
-from pybroker.broker.requests.group_version import GroupVersion
-from pybroker.controller.features import FeatureLevels
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import (
     ErrorCode,
     GroupAuthorizationError,
     KafkaError,
     TopicAuthorizationError,
-    UnsupportedVersionError,
 )
 from pybroker.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -35,11 +32,6 @@ UNKNOWN_TYPE = -1
 CONSUMER = 1
 
 
-def group_version(*, is_open: bool = True) -> GroupVersion:
-    features = FeatureLevels(None)  # type: ignore[arg-type]
-    return GroupVersion(features, is_asked_for=is_open, is_in_cluster=False)
-
-
 async def join(
     world: ConsumerWorld, version: int = 1, authorizer: RecordingAuthorizer | None = None
 ) -> ConsumerGroupHeartbeatResponse:
@@ -50,7 +42,7 @@ async def join(
         subscribed_topic_names=["t"],
         topic_partitions=[],
     )
-    handler = ConsumerGroupHeartbeat(world.coordinator.consumers, group_version())
+    handler = ConsumerGroupHeartbeat(world.coordinator.consumers)
     response: ConsumerGroupHeartbeatResponse = await call(handler, version, request, authorizer=authorizer)
     return response
 
@@ -58,7 +50,7 @@ async def join(
 async def describe(
     world: ConsumerWorld, *group_ids: str, version: int = 1, authorizer: RecordingAuthorizer | None = None
 ) -> ConsumerGroupDescribeResponse:
-    handler = ConsumerGroupDescribe(world.coordinator.consumers, group_version())
+    handler = ConsumerGroupDescribe(world.coordinator.consumers)
     request = ConsumerGroupDescribeRequest(group_ids=list(group_ids))
     response: ConsumerGroupDescribeResponse = await call(handler, version, request, authorizer=authorizer)
     return response
@@ -77,7 +69,7 @@ async def test_every_version_of_heartbeat_tells_epoch_interval_and_assignment(ve
 
 async def test_refused_heartbeat_tells_the_reason() -> None:
     world = await ConsumerWorld.loaded(Topics(t=2))
-    handler = ConsumerGroupHeartbeat(world.coordinator.consumers, group_version())
+    handler = ConsumerGroupHeartbeat(world.coordinator.consumers)
     response = await call(handler, 1, ConsumerGroupHeartbeatRequest(group_id="g", member_id="a", member_epoch=3))
     assert response.error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert response.error_message == "Group g is not found."
@@ -123,14 +115,3 @@ async def test_description_needs_the_rights_to_the_group_and_to_each_assigned_to
     await join(world)
     (group,) = (await describe(world, "g", authorizer=RecordingAuthorizer({denied}))).groups
     assert (group.error_code, group.members) == (code, [])
-
-
-async def test_both_are_refused_where_the_protocol_is_not_served() -> None:
-    world = await ConsumerWorld.loaded(Topics(t=2))
-    closed = group_version(is_open=False)
-    with pytest.raises(UnsupportedVersionError):
-        await call(
-            ConsumerGroupHeartbeat(world.coordinator.consumers, closed), 0, ConsumerGroupHeartbeatRequest(group_id="g")
-        )
-    with pytest.raises(UnsupportedVersionError):
-        await call(ConsumerGroupDescribe(world.coordinator.consumers, closed), 0, ConsumerGroupDescribeRequest())
