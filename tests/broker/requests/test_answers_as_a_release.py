@@ -8,7 +8,7 @@ from pybroker.broker.apis.cluster.api_versions import with_api_versions
 from pybroker.broker.network.request import CloseConnectionError, ConnectionInfo, LaterReply, Request
 from pybroker.broker.network.request_header import RequestHeaderParser
 from pybroker.broker.requests.dispatch import Dispatcher
-from pybroker.broker.requests.group_features import SETTINGS_API
+from pybroker.broker.requests.group_features import SETTINGS_API, GroupFeatures
 from pybroker.broker.requests.served_versions import OWN_VERSIONS, versions_as
 from pybroker.controller.features import FeatureLevels
 from pybroker.protocol.apis import API_SPECS, ApiKey
@@ -31,7 +31,8 @@ def dispatcher_as(name: str) -> Dispatcher:
     """Serves every API that pybroker can encode, as the release ``name``."""
     versions = versions_as(name)
     served: dict[ApiKey, Any] = dict.fromkeys(API_SPECS, lambda _context, _request: None)
-    return Dispatcher(with_api_versions(served, NO_FEATURES, versions, is_in_cluster=False), versions=versions)
+    groups = GroupFeatures.asked_for(NO_FEATURES, ["share.version"], is_in_cluster=False)
+    return Dispatcher(with_api_versions(served, NO_FEATURES, versions, groups, is_in_cluster=False), versions=versions)
 
 
 def received(frame: bytes) -> Request:

@@ -9,23 +9,12 @@ from confluent_kafka.cimpl import NewTopic
 from pybroker import Cluster
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from pybroker.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+from support.clients.feature_levels import raise_level
 from support.clients.wire_client import WireClient
 
 SETTINGS = {"group.coordinator.rebalance.protocols": "classic,consumer"}
 RECORDS = 20
 _PATIENCE_S = 60.0
-
-
-def raise_level(servers: list[str]) -> None:
-    """Asks each broker, of which the controller alone does it."""
-    update = FeatureUpdateKey(feature="group.version", max_version_level=1, upgrade_type=1)
-    codes = []
-    for server in servers:
-        with WireClient(server) as client:
-            answer = client.ask(UpdateFeaturesRequest(timeout_ms=10_000, feature_updates=[update]), 1)
-            codes.append(answer.error_code)
-    assert codes.count(ErrorCode.NONE) == 1
 
 
 def poll_until(condition: Callable[[], bool], consumer: Consumer, values: set[bytes | None]) -> None:
@@ -50,7 +39,7 @@ def test_members_read_and_commit_through_a_kill_of_a_broker() -> None:
         with WireClient(servers[0]) as client:
             refused = client.ask(ConsumerGroupHeartbeatRequest(group_id="readers"), 0)
         assert refused.error_code == ErrorCode.UNSUPPORTED_VERSION
-        raise_level(servers)
+        raise_level(cluster.bootstrap_servers, "group.version")
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
         admin.create_topics([NewTopic("orders", 4, 3)])["orders"].result()
         produce(cluster.bootstrap_servers, range(RECORDS))
