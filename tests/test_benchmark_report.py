@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from benchmarks import __main__ as bench
 from benchmarks.report import Figures, missed, report
-from benchmarks.scenarios import SCENARIOS
+from benchmarks.scenarios import SCENARIOS, Scenario
 from benchmarks.security import SECURITY_WORKLOADS
 from benchmarks.targets import at_most, ratio_at_least
 from benchmarks.transactions import TRANSACTION_WORKLOADS
-from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads import WORKLOADS, Workload
 
 ROW = "produce"
 
@@ -81,7 +81,12 @@ def test_failing_row_does_not_stop_the_others(
 
 
 def test_rows_have_unique_names_and_each_figure_one_target() -> None:
-    rows = (*WORKLOADS, *TRANSACTION_WORKLOADS, *SECURITY_WORKLOADS, *bench.ALL_SCENARIOS)
+    rows: tuple[Workload | Scenario, ...] = (
+        *WORKLOADS,
+        *TRANSACTION_WORKLOADS,
+        *SECURITY_WORKLOADS,
+        *bench.ALL_SCENARIOS,
+    )
     names = [row.name for row in rows]
     assert len(set(names)) == len(names)
     for row in rows:
