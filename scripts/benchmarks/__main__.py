@@ -43,7 +43,7 @@ CLUSTER = "cluster"
 PIPELINE = "pipeline"
 _MEMORY_AFTER = "memory after it all"
 _MEMORY_AFTER_TARGET = at_most("MiB", 150)
-ALL_SCENARIOS: tuple[Scenario, ...] = (
+ALL_SCENARIOS = (
     *SCENARIOS,
     *STORAGE,
     *WALKS,
