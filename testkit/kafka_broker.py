@@ -47,15 +47,21 @@ class KafkaBroker(BrokerOnThread, Clients):
         self.clock.unfreeze()
 
     def close(self) -> None:
-        """Close the clients, stop the broker and remove its temporary data."""
+        """Close the clients, end the broker and remove its temporary data."""
         try:
             self.end_troubles()
             self.close_clients()
         finally:
             try:
-                self._thread.call(self._broker.close())
+                self._thread.call(self._end())
             finally:
                 self._thread.close()
+
+    async def _end(self) -> None:
+        """A clean stop would write files that are removed next, so a broker with temporary data is killed."""
+        if self._broker.has_temporary_data:
+            await self._broker.kill()
+        await self._broker.close()
 
     @property
     def settings(self) -> Config:

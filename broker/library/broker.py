@@ -155,6 +155,12 @@ class Broker(Inspection):
         return Path(self.config.log_dirs[0])
 
     @property
+    def has_temporary_data(self) -> bool:
+        """Whether the broker's logs and metadata are removed when it is closed."""
+        given = self._given
+        return self._needs_directory and given.uses_embedded_store and not given.is_given("metadata.store.path")
+
+    @property
     def ca_file(self) -> Path:
         """With ``tls=True``: the file with the certificate that clients must trust, in PEM."""
         if self._certificates is None:

@@ -4,6 +4,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ def costs(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(owner, name, counting)
 
-    for name in ("fsync", "fdatasync", "unlink"):
+    for name in ("fsync", "fdatasync", "unlink", "replace"):
         count(os, name)
     count(threading.Thread, "start")
     count(EmbeddedDatabase, "_write")
@@ -38,6 +39,15 @@ def test_start_and_end_wait_for_no_disk_and_start_few_threads(costs: Counter[str
     assert costs["start"] <= 5  # the loop, the metadata store, its two pools, and one more if it is busy
     assert costs["unlink"] <= 3
     broker.append("t", b"x")
+    written = costs["replace"]
     broker.close()
+    assert costs["replace"] == written  # no checkpoint of data that is removed
     assert costs["fsync"] + costs["fdatasync"] == 0
     assert costs["_write"] == 1
+
+
+def test_broker_whose_data_stays_is_stopped_cleanly(tmp_path: Path) -> None:
+    broker = KafkaBroker({"log.dirs": tmp_path})
+    broker.append("t", b"x")
+    broker.close()
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
