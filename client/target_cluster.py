@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from ..base.topic_partition import TopicPartition
 from ..protocol.errors import ErrorCode, error_for
 from ..protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from ..protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ..protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from ..protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ..protocol.messages.init_producer_id import InitProducerIdRequest
 from ..protocol.messages.metadata import MetadataRequest
@@ -17,6 +18,8 @@ from ..protocol.sentinels import LATEST
 from .cluster import Cluster
 
 _TOPIC = 2
+_OF_THE_TOPIC = 1
+"""Kafka's ConfigSource.DYNAMIC_TOPIC_CONFIG: a value that was set for the topic, not for brokers."""
 _BROKERS_CHOICE = -1
 _ADMIN_TIMEOUT_MS = 30_000
 _DEBUGGING_REPLICA = -2
@@ -50,8 +53,8 @@ class TargetCluster(Cluster):
         """The end of all records, committed or not."""
         return self.offsets({at: LATEST}, replica_id=_DEBUGGING_REPLICA)[at]
 
-    def topic_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-        """The settings of each topic that have a value."""
+    def topic_settings(self, topics: Iterable[str], *, own: bool = False) -> dict[str, dict[str, str]]:
+        """The settings of each topic that have a value. ``own``: only those that were set for the topic itself."""
         names = sorted(set(topics))
         resources = [
             DescribeConfigsResource(resource_type=_TOPIC, resource_name=name, configuration_keys=None) for name in names
@@ -63,19 +66,30 @@ class TargetCluster(Cluster):
             for result in answer.results:
                 if result.error_code:
                     raise error_for(result.error_code, f"topic {result.resource_name}: {result.error_message}")
-                settings = {each.name: each.value for each in result.configs if each.value is not None}
-                found[result.resource_name] = settings
+                known = [each for each in result.configs if not own or each.config_source == _OF_THE_TOPIC]
+                found[result.resource_name] = {each.name: each.value for each in known if each.value is not None}
             return found
 
         return self._retried(ask) if names else {}
 
-    def make_partitions(self, wanted: Mapping[str, int]) -> None:
-        """Create missing topics and add missing partitions; returns when all exist."""
+    def make_partitions(
+        self,
+        wanted: Mapping[str, int],
+        settings_of: Callable[[list[str]], Mapping[str, Mapping[str, str]]] = lambda topics: {},
+    ) -> None:
+        """Create missing topics and add missing partitions; returns when all exist.
+
+        ``settings_of`` returns the settings of missing topics.
+        """
+        settings: Mapping[str, Mapping[str, str]] | None = None
         while True:
             there = self._counts(wanted)
             if all(there[topic] >= count for topic, count in wanted.items()):
                 return
-            self._retried(lambda there=there: self._make(wanted, there))  # type: ignore[misc]
+            if settings is None:
+                settings = settings_of([topic for topic in wanted if not there[topic]])
+            make = partial(self._make, wanted, there, settings)
+            self._retried(make)
             time.sleep(_LOOK_AGAIN_S)
 
     def _counts(self, topics: Iterable[str]) -> dict[str, int]:
@@ -84,12 +98,19 @@ class TargetCluster(Cluster):
             counts[at.topic] += 1
         return counts
 
-    def _make(self, wanted: Mapping[str, int], there: Mapping[str, int]) -> None:
+    def _make(
+        self, wanted: Mapping[str, int], there: Mapping[str, int], settings: Mapping[str, Mapping[str, str]]
+    ) -> None:
         missing = {topic: count for topic, count in wanted.items() if not there[topic]}
         small = {topic: count for topic, count in wanted.items() if 0 < there[topic] < count}
         if missing:
             topics = [
-                CreatableTopic(name=topic, num_partitions=count, replication_factor=_BROKERS_CHOICE)
+                CreatableTopic(
+                    name=topic,
+                    num_partitions=count,
+                    replication_factor=_BROKERS_CHOICE,
+                    configs=[CreatableTopicConfig(name=n, value=value) for n, value in settings.get(topic, {}).items()],
+                )
                 for topic, count in missing.items()
             ]
             request = CreateTopicsRequest(topics=topics, timeout_ms=_ADMIN_TIMEOUT_MS)

@@ -377,8 +377,6 @@ USED_FROM_OUTSIDE: dict[str, str] = {
     "pipeline/jobs/py_files_command.py:run": "pipeline/jobs/command.py loads it by name",
     "pipeline/jobs/replay_command.py:run": "pipeline/jobs/command.py loads it by name",
     "pipeline/jobs/report_command.py:run": "pipeline/jobs/command.py loads it by name",
-    "pipeline/mirror/offset_map.py:read_runs": "users call it: docs/user/pipeline.md",
-    "pipeline/mirror/offset_map.py:translated": "users call it: docs/user/pipeline.md",
     "pipeline/topics/data_source.py:streamReader": "Spark calls it",
     "pipeline/topics/data_source.py:streamWriter": "Spark calls it",
     "pipeline/topics/topic_stream_reader.py:getDefaultReadLimit": "Spark calls it",

@@ -22,7 +22,8 @@ _WANTED = {"kafka.isolation.level": "read_committed"}
 _DESCRIPTION = """\
 Copies topics to another cluster, with keys, headers, partitions and timestamps. Each record is copied exactly once,
 even if the job is killed and started again. A map from source to target offsets is kept. Topics that the target lacks
-are created with as many partitions. CHECKPOINT is a directory, or a URI that Spark can write to."""
+are created with as many partitions, and with the settings that the source's topics have of their own. CHECKPOINT is a
+directory, or a URI that Spark can write to."""
 
 
 def parser() -> JobParser:
@@ -34,6 +35,16 @@ def parser() -> JobParser:
     made.add_argument("--checkpoint", required=True, metavar="DIR", help="directory for the progress of this mirror")
     made.add_argument("--map", metavar="DIR", help="directory for the map of offsets (default: map in CHECKPOINT)")
     made.add_argument("--prefix", default="", help="prefix for the names of topics in the target cluster")
+    made.add_argument(
+        "--carry-groups",
+        metavar="A,B",
+        type=lambda text: [each for each in text.split(",") if each],
+        default=[],
+        help="carry the offsets of these consumer groups to the target, once a minute and at the end",
+    )
+    made.add_argument(
+        "--acls", action="store_true", help="carry the ACLs of topics to the target, but no right to write"
+    )
     made.add_pace("mirror", every="1 second", max_records=1_000_000)
     made.add_compression()
     made.add_metrics()
@@ -76,7 +87,7 @@ def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Na
     """Runs the job in a Spark session and returns its exit code. Raises the errors that `run` turns into JobError."""
     from ...protocol.records.compression import Codec
     from ..charts.page import counted
-    from ..mirror.mirror import Mirror
+    from ..mirror.mirror import Carried, Mirror
     from .query_watch import StopRequest, watch
 
     began = time.monotonic()
@@ -94,11 +105,13 @@ def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Na
         offset_map=options.map,
         prefix=options.prefix,
         codec=Codec[options.compression.upper()],
+        carried=Carried(options.carry_groups, options.acls),
         on_progress=report,
     )
     with StopRequest().listening() as stop:
         query = mirror.start(available_now=options.available_now, every=options.every)
         was_stopped = watch(query, stop, lambda progress: None)
+        mirror.carry_groups()
     metrics.end()
     how = "stopped" if was_stopped else "done"
     done = f"{counted(mirror.offsets, 'offset')} in {counted(mirror.batches, 'micro-batch')}"

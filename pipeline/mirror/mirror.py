@@ -5,14 +5,16 @@ Tasks fetch their ranges themselves. The micro-batch's DataFrame, which would ho
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...base.topic_partition import TopicPartition
-from ...client.cluster import Cluster
 from ...client.target_cluster import TargetCluster
+from ...protocol.errors import KafkaError
 from ...protocol.records.compression import Codec
 from ..appending.sequenced_batches import ProducerIdentity, bounded_batch_bytes
 from ..archive.batch_ranges import batch_limits
@@ -23,17 +25,22 @@ from ..topics.offset_ranges import OffsetRange
 from ..topics.source_lag import Lag, measure_lag
 from ..topics.source_offsets import SourceOffsets
 from ..topics.spark_release import bounded_source, start_available_now
+from .group_offsets import carry_group
 from .mirror_batch import MirrorBatch, begin_batch, find_batch
 from .offset_map import write_runs
 from .partition_mirror import MappedRun, MirrorRange, MirrorTarget, mirror_range
+from .topic_rules import carry_acls, new_topic_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
+logger = logging.getLogger(__name__)
+
 CHECKPOINT = "checkpoint"
 MAP = "map"
 BATCH_BYTES = 1 << 18
+_CARRY_GROUPS_EVERY_S = 60
 _OF_A_TASK = {"minPartitions": "1", "includeHeaders": "true"}
 
 
@@ -49,6 +56,16 @@ class MirrorProgress:
     offsets: int
     seconds: float
     lag: Lag
+
+
+class Carried(NamedTuple):
+    """What is carried to the target beside topics: offsets of these groups, and ACLs of topics."""
+
+    groups: Sequence[str] = ()
+    acls: bool = False
+
+
+_NOTHING = Carried()
 
 
 class Mirror:
@@ -68,6 +85,7 @@ class Mirror:
         offset_map: str | None = None,
         prefix: str = "",
         codec: Codec = Codec.NONE,
+        carried: Carried = _NOTHING,
         on_progress: Callable[[MirrorProgress], None] = lambda progress: None,
     ) -> None:
         """`source`: options of the format "pybroker". Raises OptionError."""
@@ -79,6 +97,8 @@ class Mirror:
         self._map = offset_map or f"{self._files.root}/{MAP}"
         self._prefix = prefix
         self._codec = codec
+        self._carried = carried
+        self._groups_carried_s = -float(_CARRY_GROUPS_EVERY_S)
         self._on_progress = on_progress
         self._batch_bytes: dict[str, int] = {}
         self.batches = 0
@@ -107,7 +127,18 @@ class Mirror:
             context = self._spark.sparkContext
             runs = context.parallelize(tasks, len(tasks)).mapPartitions(_copier(self._source, target, batch.identity))
             write_runs(self._spark, self._map, batch_id, runs)
+        if began - self._groups_carried_s >= _CARRY_GROUPS_EVERY_S:
+            self.carry_groups()
         self._report(batch_id, ranges, end, began)
+
+    def carry_groups(self) -> None:
+        """Commits the offsets of the groups at the target. A failure is logged and does not stop the query."""
+        self._groups_carried_s = time.monotonic()
+        for group in self._carried.groups:
+            try:
+                carry_group(self._spark, self._map, group, self._source.settings, self._target, self._name)
+            except (KafkaError, OSError) as error:
+                logger.warning("Offsets of group %s not carried to the target: %s", group, error)
 
     def _check_clusters(self) -> None:
         with TargetCluster(self._source.settings) as source, TargetCluster(self._target) as target:
@@ -116,15 +147,17 @@ class Mirror:
 
     def _batch(self, batch_id: int, ranges: list[OffsetRange]) -> MirrorBatch:
         topics = sorted({each.topic_partition.topic for each in ranges})
-        with Cluster(self._source.settings) as source:
-            counts = dict.fromkeys((self._name(topic) for topic in topics), 0)
-            for at in source.partitions(topics):
-                counts[self._name(at.topic)] += 1
         with TargetCluster(self._target) as cluster:
-            cluster.make_partitions(counts)
-            self._check_topics(cluster, [topic for topic in counts if topic not in self._batch_bytes])
-            batch = find_batch(self._files, batch_id)
-            if batch is not None:
+            with TargetCluster(self._source.settings) as source:
+                counts = dict.fromkeys((self._name(topic) for topic in topics), 0)
+                for at in source.partitions(topics):
+                    counts[self._name(at.topic)] += 1
+                cluster.make_partitions(counts, partial(new_topic_settings, source, self._prefix))
+            new = [topic for topic in topics if self._name(topic) not in self._batch_bytes]
+            self._check_topics(cluster, [self._name(topic) for topic in new])
+            if new and self._carried.acls:
+                carry_acls(self._source.settings, self._target, new, self._prefix)
+            if (batch := find_batch(self._files, batch_id)) is not None:
                 return batch
             targets = [self._named(each.topic_partition) for each in ranges]
             bases = {at: cluster.high_watermark(at) for at in targets}

@@ -29,10 +29,14 @@ def write_runs(spark: SparkSession, root: str, batch_id: int, runs: RDD[MappedRu
     frame.write.mode("overwrite").parquet(f"{root}/batch={batch_id:020d}")
 
 
-def read_runs(spark: SparkSession, root: str) -> DataFrame:
-    """Returns the runs of all finished micro-batches. The newest may be one that is not yet committed by the query."""
+def read_runs(spark: SparkSession, root: str, newest: int | None = None) -> DataFrame:
+    """Returns the runs of all finished micro-batches, or of so many of the newest. The newest may be one that is not
+    yet committed by the query.
+    """
     files = HadoopFiles(spark, root)
-    finished = [path.rpartition("/")[0] for path, *_ in files.list(".") if path.endswith(f"/{_FINISHED}")]
+    finished = sorted(path.rpartition("/")[0] for path, *_ in files.list(".") if path.endswith(f"/{_FINISHED}"))
+    if newest is not None:
+        finished = finished[-newest:]
     if not finished:
         return spark.createDataFrame([], _DDL)
     return spark.read.schema(_DDL).parquet(*(f"{files.root}/{path}" for path in finished))

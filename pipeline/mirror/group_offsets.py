@@ -1,0 +1,86 @@
+"""Carries the offsets of consumer groups to the target cluster, so that their members can go on there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...base.topic_partition import TopicPartition
+from ...client.admin_cluster import AdminCluster
+from ...client.client_settings import ClientSettings
+from ...protocol.errors import error_for
+from ...protocol.messages.offset_fetch import OffsetFetchRequest
+from .offset_map import read_runs, translated
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NEWEST = (256, 4096, None)
+"""Micro-batches of the map to read. Groups are seldom far behind, so that the newest ones are enough; None: all."""
+
+Offsets = dict[TopicPartition, int]
+
+
+def carry_group(
+    spark: SparkSession,
+    offset_map: str,
+    group: str,
+    source: ClientSettings,
+    target: ClientSettings,
+    name: Callable[[str], str],
+) -> int:
+    """Commits the offsets of a group at the target where it is behind; returns the number of partitions.
+
+    `name` returns the name of a topic at the target. Raises KafkaError (also if the group has members at the target),
+    ConnectionError.
+    """
+    with AdminCluster(source) as cluster:
+        asked = committed(cluster, group)
+    found = {
+        TopicPartition(name(at.topic), at.partition): offset
+        for at, offset in translated_by_newest(spark, offset_map, asked).items()
+    }
+    with AdminCluster(target) as cluster:
+        there = committed(cluster, group)
+        ahead = {at: offset for at, offset in found.items() if offset > there.get(at, -1)}
+        if ahead:
+            cluster.commit(group, ahead)
+    return len(ahead)
+
+
+def translated_by_newest(spark: SparkSession, offset_map: str, asked: Mapping[TopicPartition, int]) -> Offsets:
+    """Translates offsets to the target like `translated`, but reads no more of the map than is needed."""
+    found: Offsets = {}
+    left = dict(asked)
+    for newest in _NEWEST:
+        if not left:
+            break
+        runs = read_runs(spark, offset_map, newest)
+        if newest is not None:
+            first = {
+                (row[0], row[1]): row[2] for row in runs.groupBy("topic", "partition").min("source_offset").collect()
+            }
+            known = {at: offset for at, offset in left.items() if offset >= first.get(at, offset + 1)}
+        else:
+            known = left
+        found |= translated(runs, known)
+        left = {at: offset for at, offset in left.items() if at not in known}
+    return found
+
+
+def committed(cluster: AdminCluster, group: str) -> Offsets:
+    """Returns the committed offsets of a group. Raises KafkaError, ConnectionError."""
+    answer = cluster.retried(lambda: _fetched(cluster, group))
+    return {
+        TopicPartition(topic.name, partition.partition_index): partition.committed_offset
+        for topic in answer.topics
+        for partition in topic.partitions
+        if not partition.error_code and partition.committed_offset >= 0
+    }
+
+
+def _fetched(cluster: AdminCluster, group: str) -> Any:
+    answer = cluster.ask_coordinator(group, OffsetFetchRequest(group_id=group, topics=None))
+    if answer.error_code:
+        raise error_for(answer.error_code, f"group {group}: {error_for(answer.error_code)}")
+    return answer
