@@ -26,6 +26,11 @@ class ClientSettings:
     receive_buffer_bytes: int | None
     security: SecuritySettings
 
+    @property
+    def isolation_name(self) -> str:
+        """The isolation level as Kafka names it."""
+        return next(name for name, level in ISOLATION_LEVELS.items() if level == self.isolation_level)
+
 
 def take_client_settings(options: GivenOptions, client_id: str) -> ClientSettings:
     """Removes the options of connections from `options` and returns them checked. Raises OptionError."""

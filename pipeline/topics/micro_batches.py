@@ -37,10 +37,6 @@ class MicroBatches:
         """Sets the offsets at which the query stops (Trigger.AvailableNow)."""
         self.target = self.latest = target
 
-    def report(self) -> Position | None:
-        """Returns the latest offsets, for Spark's progress reports."""
-        return position_of(self.latest) if self.latest else None
-
     def end(self, start: Position, added: Mapping[TopicPartition, int], *, now_ms: int, takes_all: bool) -> Position:
         """Returns the end of the batch that begins at `start`; returns `start` if there is to be no batch.
 

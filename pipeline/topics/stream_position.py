@@ -18,23 +18,31 @@ from ..options.partition_json import PartitionNumbers, numbers_by_topic, numbers
 Position = dict[str, Any]
 """A position as Spark stores it."""
 
-_BEGAN = ""
+_NO_TOPIC = ""
 
 
 def position_of(offsets: Mapping[TopicPartition, int], began: Mapping[TopicPartition, int] | None = None) -> Position:
     """Returns a position. `began`: the start of the query's first batch, which ends at `offsets`."""
     position: Position = dict(numbers_by_topic(offsets))
     if began is not None:
-        position[_BEGAN] = numbers_by_topic(began)
+        position[_NO_TOPIC] = numbers_by_topic(began)
     return position
+
+
+def reported(latest: PartitionNumbers, reached: PartitionNumbers, isolation_level: str) -> Position:
+    """Returns the latest offsets for a progress report of a query that has read up to `reached`, with facts about the
+    query under the key "".
+    """
+    unread = sum(max(end - reached.get(at, 0), 0) for at, end in latest.items())
+    return {**position_of(latest), _NO_TOPIC: {"isolation.level": isolation_level, "lag": unread}}
 
 
 def offsets_of(position: Position) -> PartitionNumbers:
     """Returns the offset of each partition."""
-    return numbers_from_topics({topic: numbers for topic, numbers in position.items() if topic != _BEGAN})
+    return numbers_from_topics({topic: numbers for topic, numbers in position.items() if topic != _NO_TOPIC})
 
 
 def beginning_of(position: Position) -> PartitionNumbers | None:
     """Returns the start of the batch that ends at this position if it is the query's first; else None."""
-    began = position.get(_BEGAN)
+    began = position.get(_NO_TOPIC)
     return None if began is None else numbers_from_topics(began)

@@ -19,7 +19,7 @@ from ..options.read_options import ReadOptions
 from .micro_batches import MicroBatches
 from .source_offsets import SourceOffsets
 from .spark_release import HAS_READ_LIMITS, ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
-from .stream_position import Position, beginning_of, offsets_of
+from .stream_position import Position, beginning_of, offsets_of, reported
 from .topic_reader import RangePartition, read_range
 
 logger = logging.getLogger(__name__)
@@ -38,6 +38,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> Position:  # noqa: N802 (Spark's names, here and below)
         if self._begun is None:
+            logger.info("The query reads with kafka.isolation.level=%s", self._options.settings.isolation_name)
             self._begun = self._batches.begin(self._offsets().initial())
         return self._begun
 
@@ -65,7 +66,11 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._reached
 
     def reportLatestOffset(self) -> Position | None:  # noqa: N802
-        return self._batches.report()
+        """Spark 4.2 and newer show it in the progress report of the micro-batch that ends at `_reached`."""
+        if not self._batches.latest:
+            return None
+        reached = offsets_of(self._reached or {})
+        return reported(self._batches.latest, reached, self._options.settings.isolation_name)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         self._batches.stop_at(self._offsets().latest({}))

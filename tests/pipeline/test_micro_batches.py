@@ -4,7 +4,7 @@ import json
 
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.pipeline.topics.micro_batches import MicroBatches
-from pybroker.pipeline.topics.stream_position import Position, beginning_of, offsets_of, position_of
+from pybroker.pipeline.topics.stream_position import Position, beginning_of, offsets_of, position_of, reported
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 NOW = 1_000_000
@@ -105,8 +105,7 @@ def test_available_now_reads_to_its_target_in_limited_batches() -> None:
     assert ends == [4, 8, 9]
 
 
-def test_latest_offsets_are_reported() -> None:
-    query = batches()
-    assert query.report() is None
-    query.learn({T0: 9})
-    assert query.report() == {"t": {"0": 9}}
+def test_progress_report_names_the_isolation_level_and_the_number_of_unread_offsets() -> None:
+    found = reported({T0: 9, T1: 5}, {T0: 4}, "read_committed")
+    assert found == {"t": {"0": 9, "1": 5}, "": {"isolation.level": "read_committed", "lag": 10}}
+    assert offsets_of(found) == {T0: 9, T1: 5}

@@ -1,5 +1,6 @@
 """Tests of streaming queries on real Spark over topics of a real broker: each record once, despite restarts."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,7 +70,12 @@ def test_available_now_reads_limited_batches_and_the_next_query_continues(
     create_topic(servers, topic, 2)
     expected = produce(servers, numbered(topic, [0, 1], 50))
     options = {"subscribe": topic, "startingOffsets": "earliest", "maxOffsetsPerTrigger": 20}
-    assert batch_sizes(table.load_available(**options)) == [20, 20, 10]
+    query = table.load_available(**options, **{"kafka.isolation.level": "read_committed"})
+    assert batch_sizes(query) == [20, 20, 10]
+    latest = [json.loads(progress["sources"][0]["latestOffset"]) for progress in query.recentProgress]
+    assert [each[""] for each in latest[:3]] == [
+        {"isolation.level": "read_committed", "lag": unread} for unread in (30, 10, 0)
+    ]
     assert table.rows() == expected
     assert batch_sizes(table.load_available(**options)) == []
     expected += produce(servers, numbered(topic, [0, 1], 10, first=50))
