@@ -3,6 +3,7 @@
 import atexit
 import json
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -70,6 +71,12 @@ class MemberProcess:
         self.is_told_to_end = True
         self._process.kill()
         await_thread(self._reader, "the end of a killed member")
+
+    def pause(self) -> None:
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
 
     def leave(self) -> None:
         """Makes the member leave; returns when it has closed its consumer and ended."""

@@ -1,10 +1,11 @@
 """A member of a consumer group by librdkafka. README.md describes its arguments and output."""
 
+import contextlib
 import json
 import signal
 import sys
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 
 def tell(event: str, **facts: object) -> None:
@@ -15,6 +16,12 @@ def places(partitions: list[TopicPartition]) -> list[tuple[str, int]]:
     return [(one.topic, one.partition) for one in partitions]
 
 
+def note_as_read(consumer: Consumer, message: Message) -> None:
+    """Have the offset committed from now on."""
+    with contextlib.suppress(KafkaException):  # the partition was revoked meanwhile
+        consumer.store_offsets(message=message)
+
+
 def main(servers: str, group: str, subscription: str, *settings: str) -> None:
     told_to_leave = False
 
@@ -23,14 +30,17 @@ def main(servers: str, group: str, subscription: str, *settings: str) -> None:
         told_to_leave = True
 
     signal.signal(signal.SIGTERM, leave)
+    given = dict(setting.split("=", 1) for setting in settings)
+    if given.get("group.protocol") != "consumer":  # there the broker decides
+        given = {"heartbeat.interval.ms": "100", **given}
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
             "group.id": group,
             "auto.offset.reset": "earliest",
             "topic.metadata.refresh.interval.ms": 100,
-            "heartbeat.interval.ms": 100,
-            **dict(setting.split("=", 1) for setting in settings),
+            "enable.auto.offset.store": False,
+            **given,
         }
     )
     consumer.subscribe(
@@ -51,6 +61,7 @@ def main(servers: str, group: str, subscription: str, *settings: str) -> None:
         value = message.value()
         assert value is not None
         tell("read", topic=message.topic(), partition=message.partition(), value=value.decode())
+        note_as_read(consumer, message)
     consumer.close()
 
 
