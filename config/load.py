@@ -1,7 +1,8 @@
 """Reads settings from a file and from overrides, and checks them.
 
-Every function here returns a checked `Config` (except `unchecked_config`) and raises ConfigError with one plain line:
-the name of the setting, its value, and what is allowed. A broker can be started with every checked Config.
+Every function here returns a checked `Config` (except `unchecked_config` and `with_chosen`) and raises ConfigError with
+one plain line: the name of the setting, its value, and what is allowed. A broker can be started with every checked
+Config.
 """
 
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ __all__ = [
     "load_config",
     "reload_config",
     "unchecked_config",
+    "with_chosen",
     "with_dynamic",
     "with_overrides",
     "with_static",
@@ -57,8 +59,13 @@ def unchecked_config(
 
 def with_overrides(config: Config, overrides: Mapping[str, str]) -> Config:
     """``config`` with ``overrides``, which take precedence over the values given at the start."""
-    given = {**config.static, **_given_above(overrides, "override")}
-    return _checked(Config(given, config.dynamic, config.file, config.variables))
+    return _checked(with_chosen(config, overrides))
+
+
+def with_chosen(config: Config, values: Mapping[str, str]) -> Config:
+    """`with_overrides` for values that the program itself has chosen, such as a free port: they suit the others."""
+    given = {**config.static, **_given_above(values, "override")}
+    return Config(given, config.dynamic, config.file, config.variables)
 
 
 def with_dynamic(config: Config, dynamic: DynamicLayers) -> Config:

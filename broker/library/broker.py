@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from ...config.config import Config
 from ...config.config_error import ConfigError
 from ...config.http_listeners import HTTP_LISTENERS, TEST_KIT
-from ...config.load import with_overrides
+from ...config.load import with_chosen, with_overrides
 from ...config.notices import notices
 from ...storage.workers.worker_pool import WorkerPool
 from ..apis.broker_parts import BrokerParts
@@ -87,7 +87,7 @@ class Broker(Inspection):
         self._ring = RequestRing(keep_requests) if keep_requests else None
         for line in notices(config):
             logger.warning("%s", line)
-        self._given = config if config.is_given("listeners") else with_overrides(config, {"listeners": _ANY_FREE_PORT})
+        self._given = config if config.is_given("listeners") else with_chosen(config, {"listeners": _ANY_FREE_PORT})
         self._needs_directory = not (config.is_given("log.dirs") or config.is_given("log.dir"))
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._certificates: tempfile.TemporaryDirectory[str] | None = None
@@ -145,7 +145,7 @@ class Broker(Inspection):
             chosen["listeners"] = ",".join(map(str, self._endpoints))
         if self._http:
             chosen[HTTP_LISTENERS] = ",".join(map(str, self._http))
-        return with_overrides(self._given, chosen) if chosen else self._given
+        return with_chosen(self._given, chosen) if chosen else self._given
 
     @property
     def data_directory(self) -> Path:
