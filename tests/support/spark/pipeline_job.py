@@ -20,6 +20,7 @@ __all__ = [
     "CLUSTER_OPTIONS",
     "ONE_PROCESS",
     "PipelineJob",
+    "executors_of",
     "exit_code_of_job",
     "kill_a_worker",
     "pipeline_job",
@@ -69,12 +70,7 @@ class PipelineJob:
 
     def executors(self) -> list[psutil.Process]:
         """Returns the running executors: none on a master of one process, or after the job's end."""
-        found = []
-        for each in self._all_but_the_driver():
-            with suppress(psutil.NoSuchProcess):
-                if _EXECUTOR in each.cmdline():
-                    found.append(each)
-        return found
+        return executors_of(self._process.pid)
 
     def kill(self) -> None:
         """Kills everything, including Spark's Python daemon (its own process group) and orphans of an ended driver."""
@@ -88,6 +84,16 @@ class PipelineJob:
 
     def _all_but_the_driver(self) -> list[psutil.Process]:
         return _descendants(self._process.pid)
+
+
+def executors_of(driver: int) -> list[psutil.Process]:
+    """Returns the running executors of a driver: none on a master of one process."""
+    found = []
+    for each in _descendants(driver):
+        with suppress(psutil.NoSuchProcess):
+            if _EXECUTOR in each.cmdline():
+                found.append(each)
+    return found
 
 
 def kill_a_worker(driver: int) -> bool:

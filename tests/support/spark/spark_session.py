@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from support.clients.produced import Produced
-from support.spark.pipeline_job import kill_a_worker
+from support.spark.pipeline_job import executors_of, kill_a_worker
 from support.spark.plain_rows import PlainRow, text
 from support.spark.spark_rows import SPARK_OPTIONS
 
@@ -112,6 +112,13 @@ class SparkSessionProcess:
     def kill_a_task(self) -> bool:
         """Kills a Python process that runs tasks; returns False if there was none."""
         return kill_a_worker(self._process.pid)
+
+    def kill_an_executor(self) -> bool:
+        """Kills an executor; returns False if there was none."""
+        found = executors_of(self._process.pid)
+        if found:
+            found[0].kill()
+        return bool(found)
 
     def archive(self, root: Path, **options: Any) -> list[int]:
         """Archives the available records; returns the numbers of rows of the table's commits."""
