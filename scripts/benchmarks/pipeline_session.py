@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -106,20 +107,54 @@ def session(arguments: dict[str, Any]) -> SparkSession:
 
 
 def timed(work: Callable[[str, str], str], topic: str, directory: Path) -> dict[str, Any]:
-    began, cpu_began = time.monotonic(), cpu_seconds(os.getpid())
-    found = work(topic, str(directory))
-    return {"s": time.monotonic() - began, "cpu": cpu_seconds(os.getpid()) - cpu_began, "found": found}
+    with CpuWatch() as watch:
+        began = time.monotonic()
+        found = work(topic, str(directory))
+        seconds = time.monotonic() - began
+    return {"s": seconds, "cpu": watch.seconds, "found": found}
 
 
-def cpu_seconds(pid: int) -> float:
-    """Returns the CPU time of a process and its descendants, with those that ended and were waited for."""
+class CpuWatch:
+    """Measures the CPU seconds of this process and its descendants, looking at them often.
+
+    Times of descendants that have ended are kept: Spark's Python daemons do not pass them on.
+    """
+
+    def __init__(self) -> None:
+        self._before = cpu_times(os.getpid())
+        self._newest = dict(self._before)
+        self._over = Event()
+        self._thread = Thread(target=self._look, daemon=True)
+
+    @property
+    def seconds(self) -> float:
+        return sum(self._newest.values()) - sum(self._before.values())
+
+    def __enter__(self) -> "CpuWatch":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(0.2):
+            self._newest |= cpu_times(os.getpid())
+        self._newest |= cpu_times(os.getpid())
+
+
+def cpu_times(pid: int) -> dict[tuple[int, str], float]:
+    """Returns the CPU seconds of a process and its descendants, by pid and time of start."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         children = [path.read_text().split() for path in Path("/proc").glob(f"{pid}/task/*/children")]
     except (FileNotFoundError, ProcessLookupError):
-        return 0.0
-    own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    return own + sum(cpu_seconds(int(child)) for each in children for child in each)
+        return {}
+    found = {(pid, fields[19]): sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")}
+    for child in (int(child) for each in children for child in each):
+        found |= cpu_times(child)
+    return found
 
 
 def main() -> None:
