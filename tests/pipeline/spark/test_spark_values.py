@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Sequence
 from decimal import Decimal
+from traceback import format_exception
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -63,6 +64,19 @@ def test_avro_values_become_columns_and_bad_ones_errors(
     assert frame.schema["d"].dataType.simpleString() == f"struct<value:{AVRO_TYPE},error:string>"
     with pytest.raises(Exception, match="can't be decoded as Avro"):
         decoded(spark, [good[:-1]], decode_avro("value", json.dumps(ORDER), mode=FAIL))
+
+
+def test_unreachable_registry_fails_the_query_and_its_user_is_in_no_plan_and_no_error(spark: "SparkSession") -> None:
+    pytest.importorskip("fastavro")
+    from pybroker.pipeline.values import SchemaRegistry, decode_avro
+
+    registry = SchemaRegistry("http://127.0.0.1:1", "alice:canary")
+    frame = spark.createDataFrame([(b"\0\0\0\0\7x",)], "value binary")
+    found = frame.select(decode_avro("value", json.dumps(ORDER), registry=registry))
+    with pytest.raises(Exception, match=r"schema registry http://127\.0\.0\.1:1 did not give schema 7") as error:
+        with_retry(found.collect)
+    seen = [str(found._jdf.queryExecution().toString()), "".join(format_exception(error.value))]
+    assert [text for text in seen if "canary" in text] == []
 
 
 def test_protobuf_values_become_columns_and_bad_ones_errors(spark: "SparkSession") -> None:
