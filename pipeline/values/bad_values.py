@@ -1,9 +1,8 @@
-"""What becomes of a value that can't be decoded."""
+"""The modes of decoders: a value that can't be decoded becomes an error in its row, or fails the query."""
 
 __all__ = ["FAIL", "KEEP", "checked"]
 
 KEEP, FAIL = "keep", "fail"
-"""It becomes an error in its row, or it fails the query."""
 _MODES = (KEEP, FAIL)
 
 
