@@ -146,6 +146,7 @@ class ConsumerMember:
 
     async def _heartbeat(self) -> None:
         owned, asked_epoch, is_full = frozenset(self.owned), self.epoch, self._told is None
+        membership = self.membership
         request = self._request(owned, is_full=is_full)
         self._told = None  # unless it is answered
         answer: ConsumerGroupHeartbeatResponse = await self._link.ask_once(request, self.membership.version)
@@ -153,7 +154,7 @@ class ConsumerMember:
         self._count("heartbeat", code)
         if code is ErrorCode.NONE:
             self._accepted(asked_epoch, answer)
-            self._told = owned
+            self._told = owned if self.membership is membership else None
             self._next_heartbeat_s = self._client.loop.time() + self._interval_s
         elif code in _FENCED:
             self._client.note(f"is fenced in epoch {self.epoch}: {code.name}")
