@@ -56,13 +56,15 @@ PARTS_OF_MISTAKES = {
     "mistakes.py",
     "seams.py",
     "share_mistakes.py",
+    "share_run.py",
     "stream_watch.py",
     "transaction_mistakes.py",
     "transaction_run.py",
     "watched_run.py",
 }
 """`seams.py` and `transaction_run.py` patch methods to watch them, and to cause a fault before or after them.
-`lock_watch.py` and `stream_watch.py` only watch. `watched_run.py` makes brokers watch themselves as they do only with
+`lock_watch.py` and `stream_watch.py` only watch. `share_run.py` has states of deleted topics deleted sooner.
+`watched_run.py` makes brokers watch themselves as they do only with
 an HTTP endpoint, on the clock of the simulation."""
 
 HELD = {

@@ -41,6 +41,7 @@ from simulation.clients.cluster_client import ClusterClient
 __all__ = ["Admin"]
 
 _TOPIC = 2
+_GROUP = 32
 _SET = 0
 _TIMEOUT_MS = 5_000
 _ATTEMPTS = 100
@@ -190,6 +191,18 @@ class Admin:
         )
         answer = await self.ask(request, 2)
         self._tell(f"elect {'unclean' if unclean else 'preferred'}", None if answer is None else answer.error_code)
+
+    async def set_group_config(self, group_id: str, name: str, value: str) -> bool:
+        """Returns whether the change was accepted; otherwise it may still come."""
+        resource = AlterConfigsResource(
+            resource_type=_GROUP,
+            resource_name=group_id,
+            configs=[AlterableConfig(name=name, config_operation=_SET, value=value)],
+        )
+        answer = await self.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+        code = None if answer is None else answer.responses[0].error_code
+        self._tell(f"set {name}={value} of group {group_id}", code)
+        return code == 0
 
     async def set_config(self, topic: str, name: str, value: str) -> None:
         request = IncrementalAlterConfigsRequest(

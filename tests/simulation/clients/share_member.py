@@ -1,7 +1,7 @@
 """A member of a share group (KIP-932): sends heartbeats, and has a share session with the leader of its partitions."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from pybroker.protocol.errors import ErrorCode
@@ -40,6 +40,7 @@ class ShareMember:
         self.habits = habits
         self.paused_until_s = 0.0
         """It sends no heartbeat before."""
+        self.told_interval_ms = -1
         self._client = client
         self._member_id = member_id
         self._topics = topics
@@ -71,6 +72,10 @@ class ShareMember:
         """Open new share sessions, without a word about the old ones."""
         for session in self._sessions.values():
             session.begin_anew()
+
+    def told_locks_ms(self) -> Iterable[int]:
+        """How long locks last, as each broker told last."""
+        return [session.told_lock_ms for session in self._sessions.values() if session.told_lock_ms >= 0]
 
     # -- the group
 
@@ -105,6 +110,7 @@ class ShareMember:
                     for each in answer.assignment.topic_partitions
                     for number in each.partitions
                 )
+            self.told_interval_ms = answer.heartbeat_interval_ms
             return float(answer.heartbeat_interval_ms) / 1000
         if code in _FENCED:
             self._epoch, self._assigned = 0, ()

@@ -40,6 +40,7 @@ class ShareSession:
         self._node_id = node_id
         self._member_id = member_id
         self._history = history
+        self.told_lock_ms = -1
         self._begin()
 
     def _begin(self) -> None:
@@ -101,6 +102,7 @@ class ShareSession:
         answer = await self._client.ask(self._node_id, request, self.habits.version)
         if not self._accepted("fetch", answer.error_code, asked_s):
             return False
+        self.told_lock_ms = answer.acquisition_lock_timeout_ms
         self._told = dict.fromkeys([*wanted, *(each for each in said if each not in forgotten)])
         known = {(each.topic_id, each.place[1]): each for each in (*wanted, *said)}
         is_current = True
@@ -146,7 +148,7 @@ class ShareSession:
             return
         for offset, held in said.items():
             if held.type_ == RENEW:
-                held.delivery.locked_s, held.delivery.spoken_s = held.delivery.spoken_s, float("inf")
+                history.renewed(held.delivery, now_s)
                 held.type_, held.due_s = ACCEPT, now_s + self._client.random.choice(self.habits.work_s)
                 self._held.setdefault(partition, {})[offset] = held
             elif held.type_ == RELEASE:

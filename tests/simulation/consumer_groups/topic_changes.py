@@ -16,6 +16,7 @@ class TopicChanges:
     """Changes each of the topics in turn: created, grown, deleted, and created under another id."""
 
     def __init__(self, admin: Admin, topics: Sequence[str], brokers: Sequence[int], random: Random) -> None:
+        self.client = admin.client
         self._admin = admin
         self._topics = topics
         self._brokers = list(brokers)

@@ -22,7 +22,7 @@ from simulation.encryption.encrypted_run import encrypted_plan
 from simulation.runs.faults import FAULTS
 from simulation.runs.planned_run import run_planned
 from simulation.runs.simulation_run import Plan, Result
-from simulation.share_groups.share_run import SharePlan
+from simulation.share_groups.share_plan import SharePlan
 from simulation.transactions.transaction_run import TransactionPlan
 
 __all__ = ["Summary", "run_seeds"]

@@ -3,7 +3,8 @@
 from simulation.consumer_groups.group_run import GroupPlan, run_groups
 from simulation.encryption.encrypted_run import run_encrypted
 from simulation.runs.simulation_run import Plan, Result, run_seed
-from simulation.share_groups.share_run import SharePlan, run_shares
+from simulation.share_groups.share_plan import SharePlan
+from simulation.share_groups.share_run import run_shares
 from simulation.transactions.transaction_run import TransactionPlan, run_transactions
 
 __all__ = ["run_planned"]

@@ -2,10 +2,11 @@
 
 The members tell what they got and what was answered. `lock_watch.py` tells which brokers loaded share partitions and
 locked records: a broker that loads one anew knows no locks, and one whose successor has loaded it may deliver again.
+An administrator may let a group begin anew; what members did before counts no more then.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -64,11 +65,28 @@ class DeliveryHistory:
         """The records that members accepted or rejected, whatever the response was."""
         self.locked: dict[Place, Counter[int]] = defaultdict(Counter)
         """How often brokers locked a record for a member."""
+        self.begins: dict[Place, int] = {}
+        """The offsets before which nothing may be delivered, because the group begins at the end of the log."""
+        self.altered: dict[Place, int | None] = {}
+        """The offsets that an administrator set; None: the offset was deleted."""
+        self.in_doubt: set[Place] = set()
+        """Partitions whose offsets an administrator changed, and did not learn whether it was done."""
 
     # -- what happens
 
+    def begin_anew(self, place: Place, offset: int | None) -> None:
+        """It was answered that an administrator set the start offset, or deleted it, while nobody was a member."""
+        for of_place in (self.deliveries, self.settled, self.finished, self.locked):
+            of_place.pop(place, None)
+        self._released = {key: count for key, count in self._released.items() if key[0] != place}
+        self.begins.pop(place, None)
+        self.in_doubt.discard(place)
+        self.altered[place] = offset
+
     def delivered(self, place: Place, offset: int, delivery: Delivery) -> None:
         """A member got a record."""
+        if place in self.in_doubt:
+            return
         name = f"{place[0]}-{place[1]}: record {offset}"
         if not 1 <= delivery.count <= self._limit:
             self._report(f"{name} is delivered the {delivery.count}. time, of at most {self._limit}")
@@ -91,8 +109,17 @@ class DeliveryHistory:
         if before is None or before[1] < count:
             self._released[place, offset] = now_s, count
 
+    def renewed(self, delivery: Delivery, now_s: float) -> None:
+        """It was answered that a lock is renewed. That is so unless the lock had ended: a broker also accepts what is
+        said of records before the start offset, which another member may have finished."""
+        if now_s < delivery.locked_s + self._lock_s - _ROUNDING_S:
+            delivery.locked_s = delivery.spoken_s
+        delivery.spoken_s = float("inf")
+
     def refused(self, place: Place, deliveries: Iterable[Delivery], now_s: float) -> None:
         """The member is told that it does not hold some of the records."""
+        if place in self.in_doubt:
+            return
         for each in deliveries:
             loads = self.loads[place]
             is_loaded = any(load.broker == each.session.broker and load.loaded_s >= each.asked_s for load in loads)
@@ -102,14 +129,28 @@ class DeliveryHistory:
 
     # -- the end
 
-    def violations(self, first_offsets: dict[Place, int], ends: dict[Place, int]) -> Iterator[str]:
-        """Two live locks of a record, and records between the first offset and the end that are done without reason."""
+    def violations(
+        self,
+        first_offsets: dict[Place, int],
+        ends: dict[Place, int],
+        aborted: Mapping[Place, Collection[int]],
+        markers: Mapping[Place, Collection[int]],
+    ) -> Iterator[str]:
+        """Two live locks of a record, records that nobody may get, and records that are done without reason.
+
+        ``aborted``: offsets of aborted records, if the group reads committed ones only. ``markers``: of transactions.
+        """
         for place, of_place in self.deliveries.items():
-            for offset, deliveries in of_place.items():
+            for offset, deliveries in of_place.items() if place not in self.in_doubt else ():
                 yield from self._two_locks(place, offset, deliveries)
+                if offset in aborted.get(place, ()):
+                    yield f"{place[0]}-{place[1]}: record {offset} is delivered, but its transaction was aborted"
+                if offset < self.begins.get(place, 0):
+                    yield f"{place[0]}-{place[1]}: record {offset} is from before the group began: {self.begins[place]}"
         for place, end in ends.items():
-            for offset in range(first_offsets[place], end):
-                if offset not in self.finished[place] and self.locked[place][offset] < self._limit:
+            for offset in range(first_offsets[place], end) if place not in self.in_doubt else ():
+                is_done = offset in self.finished[place] or offset in aborted[place] or offset in markers[place]
+                if not is_done and self.locked[place][offset] < self._limit:
                     yield f"{place[0]}-{place[1]}: record {offset} is done, but no member accepted or rejected it"
 
     def _two_locks(self, place: Place, offset: int, deliveries: list[Delivery]) -> Iterator[str]:

@@ -16,8 +16,10 @@ __all__ = ["watched_locks"]
 
 
 @contextmanager
-def watched_locks(cluster: SimulatedCluster, history: DeliveryHistory) -> Iterator[None]:
-    """Tell ``history`` of the loads and locks of all brokers."""
+def watched_locks(
+    cluster: SimulatedCluster, history: DeliveryHistory, *, begins_at_end: bool = False
+) -> Iterator[None]:
+    """Tell ``history`` of the loads and locks of all brokers. ``begins_at_end``: a group begins at the end of a log."""
     load, acquire = ActiveSharePartition.load, ActiveSharePartition.acquire
     counts: WeakKeyDictionary[ActiveSharePartition, Counter[int]] = WeakKeyDictionary()
 
@@ -25,6 +27,8 @@ def watched_locks(cluster: SimulatedCluster, history: DeliveryHistory) -> Iterat
         place = self.place.topic_partition.topic, self.place.topic_partition.partition
         broker = cluster.current_host()
         history.loads[place].append(Load(broker, self.place.leader_epoch, cluster.loop.time()))
+        if begins_at_end and history.altered.get(place) is None:
+            history.begins.setdefault(place, cluster.committed_end(place))
         load(self)
 
     def acquired(self: ActiveSharePartition, *arguments: Any) -> list[Acquired]:

@@ -15,15 +15,20 @@ __all__ = ["ShareLife", "ShareLifePlan"]
 _PAUSES_S = (1.0, 5.0, 7.0)
 _ABSENCES_S = (0.1, 0.5, 2.0, 5.0)
 _LEAVE_S = 8.0
+_LEAVING_SHARE = 0.7
+"""The share of members sent away that leave; the others crash."""
 
 
 @dataclass(frozen=True)
 class ShareLifePlan:
-    """The plan that all members of a group share. ``lives_s``: the shortest and longest time between two events."""
+    """The plan that all members of a group share. ``lives_s``: the shortest and longest time between two events.
+    ``passing``: topics that need not exist.
+    """
 
     topics: Sequence[str]
     habits: Habits = field(default_factory=lambda: Habits("sharers"))
     lives_s: tuple[float, float] = (1.0, 5.0)
+    passing: Sequence[str] = ()
     events: Sequence[str] = ("crashes", "crashes", "leaves", "pauses", "subscribes", "begins sessions anew")
 
 
@@ -50,27 +55,46 @@ class ShareLife:
         self._random = random
         self._count = 0
         self._is_calm = False
-        self._member: ShareMember | None = None
+        self.member: ShareMember | None = None
+        self.gone = asyncio.Event()
+        """Whether it is away because `send_away` was called."""
+        self._may_live = asyncio.Event()
+        self._may_live.set()
+        self._task: asyncio.Task[None] | None = None
+
+    def send_away(self) -> None:
+        """Let the member leave, and stay away."""
+        self._may_live.clear()
+        if self._task is not None:
+            self._task.cancel()
+
+    def let_back(self) -> None:
+        """Join again."""
+        self.gone.clear()
+        self._may_live.set()
 
     def calm_down(self) -> None:
         """From now on the member behaves, and subscribes to all topics."""
         self._is_calm = True
-        if self._member is not None:
-            self._behave(self._member)
+        if self.member is not None:
+            self._behave(self.member)
 
     def _behave(self, member: ShareMember) -> None:
-        member.names, member.habits, member.paused_until_s = tuple(self._plan.topics), member.habits.calm, 0.0
+        member.names, member.habits, member.paused_until_s = self._all(), member.habits.calm, 0.0
 
     async def run(self) -> None:
         """Live until cancelled."""
         while True:
+            if not self._may_live.is_set():
+                self.gone.set()
+                await self._may_live.wait()
             self._count += 1
             client = self._new_client(f"{self._name}.{self._count}")
             member_id = str(UUID(int=self._random.getrandbits(128), version=4))
-            member = self._member = self._new_member(client, member_id, self._names(), self._plan.habits)
+            member = self.member = self._new_member(client, member_id, self._names(), self._plan.habits)
             if self._is_calm:
                 self._behave(member)
-            task = self._spawn(client.name, member.run())
+            task = self._task = self._spawn(client.name, member.run())
             try:
                 await self._live(member, client, task)
             finally:
@@ -79,8 +103,11 @@ class ShareLife:
             if not self._is_calm:
                 await asyncio.sleep(self._random.choice(_ABSENCES_S))
 
+    def _all(self) -> tuple[str, ...]:
+        return (*self._plan.topics, *self._plan.passing)
+
     def _names(self) -> tuple[str, ...]:
-        topics = self._plan.topics
+        topics = self._all()
         return tuple(self._random.sample(topics, self._random.choice((1, len(topics), len(topics)))))
 
     async def _live(self, member: ShareMember, client: ClusterClient, task: "asyncio.Task[None]") -> None:
@@ -88,7 +115,10 @@ class ShareLife:
         while True:
             await asyncio.wait([task], timeout=self._random.uniform(*self._plan.lives_s))
             if task.done():
-                task.result()
+                if not task.cancelled():
+                    task.result()
+                elif self._random.random() < _LEAVING_SHARE:
+                    await self._leave(member, client)
                 return
             if self._is_calm:
                 continue
@@ -100,9 +130,7 @@ class ShareLife:
                     return
                 case "leaves":
                     task.cancel()
-                    leaving = self._spawn(client.name, member.leave())
-                    await asyncio.wait([leaving], timeout=_LEAVE_S)
-                    leaving.cancel()
+                    await self._leave(member, client)
                     return
                 case "pauses":
                     member.paused_until_s = client.loop.time() + self._random.choice(_PAUSES_S)
@@ -110,3 +138,8 @@ class ShareLife:
                     member.begin_anew()
                 case _:
                     member.names = self._names()
+
+    async def _leave(self, member: ShareMember, client: ClusterClient) -> None:
+        leaving = self._spawn(client.name, member.leave())
+        await asyncio.wait([leaving], timeout=_LEAVE_S)
+        leaving.cancel()

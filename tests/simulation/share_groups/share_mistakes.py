@@ -6,16 +6,23 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
-from pybroker.broker.coordinator.share import rules
+from pybroker.broker.coordinator.group.share.share_groups import ShareGroups
+from pybroker.broker.coordinator.share import rules, state_requests
 from pybroker.broker.coordinator.share.combining import combined
+from pybroker.broker.coordinator.share.rules import initialized
+from pybroker.broker.coordinator.share.state import NO_OFFSET, Snapshot, StoredState
 from pybroker.broker.coordinator.share.state_batch import StateBatch
-from pybroker.broker.share import share_partition
+from pybroker.broker.coordinator.share.upkeep import Upkeep
+from pybroker.broker.share import settings, share_fetch, share_partition
 from pybroker.broker.share.acknowledgements import Acknowledgement, AcknowledgeType
 from pybroker.broker.share.active_share_partition import ActiveSharePartition
+from pybroker.broker.share.read_batches import RegionToRead, region_to_read
 from pybroker.broker.share.record_runs import Change, RecordState, Run
 from pybroker.broker.share.share_partition import SharePartition
 from pybroker.broker.share.stored_runs import add_state
-from pybroker.protocol.errors import KafkaError
+from pybroker.protocol.errors import ErrorCode, KafkaError
+from pybroker.protocol.sentinels import EARLIEST
+from pybroker.storage.files.files import FileRegion
 
 __all__ = ["MISTAKES"]
 
@@ -70,6 +77,18 @@ def _add_state_once(batches: list[StateBatch], run: Run, state: RecordState) -> 
     batches[-1] = batches[-1]._replace(delivery_count=1)
 
 
+def _with_aborted(region: FileRegion, records: SharePartition | None, max_records: int, aborted: Any) -> RegionToRead:
+    """Aborted records are like others."""
+    return region_to_read(region, records, max_records, None)
+
+
+def _begun_at_reset(
+    state: StoredState | None, state_epoch: int, start_offset: int, now_ms: int
+) -> Snapshot | ErrorCode:
+    """The start offset that an administrator sets is not stored."""
+    return initialized(state, state_epoch, NO_OFFSET, now_ms)
+
+
 MISTAKES: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "locks keep nobody out": partial(_patched, Run, "is_acquirable", property(_is_not_settled)),
     "any member may acknowledge a record": partial(
@@ -89,5 +108,13 @@ MISTAKES: dict[str, Callable[[], AbstractContextManager[None]]] = {
     ),
     "stored records lose their delivery counts": partial(_patched, share_partition, "add_state", _add_state_once),
     "a snapshot has only the batches that changed last": partial(_patched, rules, "combined", _without_old_batches),
+    "aborted records are delivered": partial(_patched, share_fetch, "region_to_read", _with_aborted),
+    "groups that begin at the end of logs begin at the start": partial(_patched, settings, "LATEST", EARLIEST),
+    "changes of a group's settings are not seen": partial(
+        _patched, ShareGroups, "_settings_of", lambda self, group: self._ports.settings
+    ),
+    "an altered offset is not stored": partial(_patched, state_requests, "initialized", _begun_at_reset),
+    "states of deleted topics are kept": partial(_patched, Upkeep, "_look_for_topic", _nothing),
+    "changes of topics are not seen": partial(_patched, ShareGroups, "topics_changed", _nothing),
 }
 """A context manager for each mistake, by its description."""

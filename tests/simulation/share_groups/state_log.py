@@ -3,7 +3,7 @@
 It decodes the messages itself, so a mistake in the coordinator's own replay cannot hide another one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -27,31 +27,41 @@ class StateKey(NamedTuple):
 class Picture:
     """The state of a share partition at the end of the log, and what was wrong on the way.
 
-    ``records``: delivery count and state of the records from the start offset on.
+    ``records``: delivery count and state of the records from the start offset on. ``begins_at``: the first start
+    offset since the state began. ``is_there``: whether it was deleted last; ``deletions``: how often.
     """
 
     state_epoch: int = -1
     leader_epoch: int = -1
     start_offset: int = -1
+    begins_at: int = -1
+    is_there: bool = False
+    deletions: int = 0
     records: dict[int, tuple[int, int]] = field(default_factory=dict)
     violations: list[str] = field(default_factory=list)
 
-    def done_until(self) -> int:
-        """The first offset whose delivery is not complete."""
+    def done_until(self, skipped: Collection[int] = ()) -> int:
+        """The first offset whose delivery is not complete. Nothing is stored of ``skipped`` offsets."""
         offset = max(self.start_offset, 0)
-        while self.records.get(offset, (0, 0))[1] in _TERMINAL:
+        while self.records.get(offset, (0, 0))[1] in _TERMINAL or offset in skipped:
             offset += 1
         return offset
 
     def take_snapshot(self, value: ShareSnapshotValue) -> None:
-        if value.state_epoch != self.state_epoch:
-            self.start_offset, self.leader_epoch = -1, -1  # the state begins anew
-        self.state_epoch = value.state_epoch
+        is_initial = value.leader_epoch < 0 and not value.state_batches and value.start_offset != self.start_offset
+        if value.state_epoch != self.state_epoch or is_initial:
+            self.begin_anew()
+        self.state_epoch, self.is_there = value.state_epoch, True
         before, self.records = self.records, {}
         self._take(value)
         for offset, (count, state) in before.items():
             if offset >= self.start_offset and self.records.get(offset, (-1, -1)) < (count, state):
                 self.violations.append(f"a snapshot forgets state {state}, count {count} of record {offset}")
+
+    def begin_anew(self) -> None:
+        """The state was created, or deleted."""
+        self.start_offset = self.leader_epoch = self.begins_at = self.state_epoch = -1
+        self.records, self.is_there = {}, False
 
     def take_update(self, value: ShareUpdateValue) -> None:
         self._take(value)
@@ -66,6 +76,7 @@ class Picture:
             if value.start_offset < self.start_offset:
                 self.violations.append(f"start offset {value.start_offset} comes after {self.start_offset}")
             self.start_offset = value.start_offset
+            self.begins_at = value.start_offset if self.begins_at < 0 else self.begins_at
         for batch in value.state_batches:
             for offset in range(batch.first_offset, batch.last_offset + 1):
                 stored = batch.delivery_count, batch.delivery_state
@@ -84,7 +95,8 @@ def read_state_log(batches: Iterable[LogBatch], group_id: str) -> dict[StateKey,
                 continue
             picture = pictures.setdefault(StateKey(parsed.topic_id, parsed.partition), Picture())
             if value is None:
-                picture.violations.append("the state was deleted")
+                picture.deletions += 1
+                picture.begin_anew()
             elif int.from_bytes(key[:2]) == _SNAPSHOT:
                 picture.take_snapshot(decode(ShareSnapshotValue, value[2:], 0))
             else:

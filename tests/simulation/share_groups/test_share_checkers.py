@@ -14,6 +14,7 @@ class Told:
 
     def __init__(self) -> None:
         self.reports: list[str] = []
+        self.aborted: set[int] = set()
         self.history = DeliveryHistory(self.reports.append, LOCK_S, LIMIT)
 
     def deliver(self, asked_s: float, count: int = 1, broker: str = BROKER, proven_s: float = 100.0) -> Delivery:
@@ -23,7 +24,7 @@ class Told:
         return delivery
 
     def at_the_end(self) -> list[str]:
-        return list(self.history.violations({PLACE: 0}, {PLACE: 1}))
+        return list(self.history.violations({PLACE: 0}, {PLACE: 1}, {PLACE: self.aborted}, {PLACE: ()}))
 
 
 def test_record_with_two_live_locks_is_reported() -> None:
@@ -87,6 +88,52 @@ def test_refusal_is_reported_only_while_all_locks_are_live() -> None:
     assert len(told.reports) == 1
 
 
+def test_delivery_of_aborted_record_is_reported() -> None:
+    told = Told()
+    told.aborted.add(0)
+    assert told.at_the_end() == []
+    told.deliver(1.0)
+    assert len(told.at_the_end()) == 1
+
+
+def test_delivery_of_record_from_before_the_group_began_is_reported() -> None:
+    told = Told()
+    told.history.finished[PLACE].add(0)
+    told.deliver(1.0)
+    assert told.at_the_end() == []
+    told.history.begins[PLACE] = 1
+    assert len(told.at_the_end()) == 1
+
+
+def test_nothing_is_reported_of_what_was_before_an_administrator_set_the_offset() -> None:
+    told = Told()
+    told.history.finished[PLACE].add(0)
+    told.history.done(PLACE, 0, 2.0)
+    told.history.begin_anew(PLACE, 0)
+    told.deliver(3.0)
+    assert told.reports == []
+    assert len(told.at_the_end()) == 1  # nobody has accepted the record since
+
+
+def test_partition_with_offsets_in_doubt_is_not_judged_until_they_are_known() -> None:
+    told = Told()
+    told.history.in_doubt.add(PLACE)
+    told.deliver(1.0, LIMIT + 1)
+    assert told.reports == told.at_the_end() == []
+    told.history.begin_anew(PLACE, None)
+    told.deliver(1.0, LIMIT + 1)
+    assert len(told.reports) == 1
+
+
+def test_renewal_counts_only_while_the_lock_is_live() -> None:
+    told = Told()
+    delivery = told.deliver(1.0)
+    for answered_s, locked_s in ((3.1, 1.0), (2.5, 2.4)):
+        delivery.spoken_s = 2.4
+        told.history.renewed(delivery, answered_s)
+        assert delivery.locked_s == locked_s
+
+
 def test_start_offset_and_leader_epoch_that_go_back_are_reported() -> None:
     picture = Picture()
     picture.take_snapshot(ShareSnapshotValue(state_epoch=1, leader_epoch=2, start_offset=5))
@@ -102,6 +149,17 @@ def test_snapshot_that_forgets_a_record_is_reported() -> None:
     assert picture.done_until() == 7
     picture.take_snapshot(ShareSnapshotValue(state_epoch=1, start_offset=5, state_batches=[batch(5, 5)]))
     assert len(picture.violations) == 1
+
+
+def test_state_that_begins_anew_has_a_new_beginning() -> None:
+    picture = Picture()
+    picture.take_snapshot(ShareSnapshotValue(state_epoch=1, leader_epoch=-1, start_offset=5))
+    picture.take_update(ShareUpdateValue(leader_epoch=2, start_offset=6, state_batches=[batch(6, 6)]))
+    assert (picture.begins_at, picture.done_until(), picture.done_until({7})) == (5, 7, 8)
+    picture.take_snapshot(ShareSnapshotValue(state_epoch=1, leader_epoch=-1, start_offset=2))
+    assert (picture.begins_at, picture.done_until(), picture.violations) == (2, 2, [])
+    picture.begin_anew()
+    assert not picture.is_there
 
 
 def batch(first: int, last: int) -> StateBatch:
