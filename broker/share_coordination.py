@@ -76,7 +76,7 @@ class ShareCoordination:
         self.coordinator.kill()
 
     async def end_offsets(self, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, EndOffset]:
-        """Of all partitions, by their leaders. LEADER_NOT_AVAILABLE: the partition has none now."""
+        """Where the partitions end, as their leaders say. LEADER_NOT_AVAILABLE: a partition has no leader now."""
         found: dict[TopicPartition, EndOffset] = {}
         elsewhere: dict[int, list[TopicPartition]] = {}
         others = self._parts.others

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from ....base.topic_partition import TopicPartition
 from ....protocol.codec import DecodeError, Message, decode_prefix
 from ....protocol.codec.json_form import to_json
-from ....protocol.messages import consumer_offsets, consumer_protocol, share_group_state
+from ....protocol.messages import consumer_offsets as stored
+from ....protocol.messages import consumer_protocol, share_group_state
 from ....protocol.messages.transaction_state import TransactionLogKey, TransactionLogValue
 from ....protocol.records.record import Record
 from ...coordinator.transaction.records import TaggedFields, decode_state, tagged_fields
@@ -31,37 +32,22 @@ _DELETED = "<DELETE>"
 
 # By the version of the key, which tells the kind of record.
 _OFFSETS_MESSAGES: dict[int, tuple[type[Message], type[Message]]] = {
-    0: (consumer_offsets.OffsetCommitKey, consumer_offsets.OffsetCommitValue),
-    1: (consumer_offsets.OffsetCommitKey, consumer_offsets.OffsetCommitValue),
-    2: (consumer_offsets.GroupMetadataKey, consumer_offsets.GroupMetadataValue),
-    3: (consumer_offsets.ConsumerGroupMetadataKey, consumer_offsets.ConsumerGroupMetadataValue),
-    4: (consumer_offsets.ConsumerGroupPartitionMetadataKey, consumer_offsets.ConsumerGroupPartitionMetadataValue),
-    5: (consumer_offsets.ConsumerGroupMemberMetadataKey, consumer_offsets.ConsumerGroupMemberMetadataValue),
-    6: (
-        consumer_offsets.ConsumerGroupTargetAssignmentMetadataKey,
-        consumer_offsets.ConsumerGroupTargetAssignmentMetadataValue,
-    ),
-    7: (
-        consumer_offsets.ConsumerGroupTargetAssignmentMemberKey,
-        consumer_offsets.ConsumerGroupTargetAssignmentMemberValue,
-    ),
-    8: (
-        consumer_offsets.ConsumerGroupCurrentMemberAssignmentKey,
-        consumer_offsets.ConsumerGroupCurrentMemberAssignmentValue,
-    ),
-    10: (consumer_offsets.ShareGroupMemberMetadataKey, consumer_offsets.ShareGroupMemberMetadataValue),
-    11: (consumer_offsets.ShareGroupMetadataKey, consumer_offsets.ShareGroupMetadataValue),
-    12: (
-        consumer_offsets.ShareGroupTargetAssignmentMetadataKey,
-        consumer_offsets.ShareGroupTargetAssignmentMetadataValue,
-    ),
-    13: (consumer_offsets.ShareGroupTargetAssignmentMemberKey, consumer_offsets.ShareGroupTargetAssignmentMemberValue),
-    14: (
-        consumer_offsets.ShareGroupCurrentMemberAssignmentKey,
-        consumer_offsets.ShareGroupCurrentMemberAssignmentValue,
-    ),
-    15: (consumer_offsets.ShareGroupStatePartitionMetadataKey, consumer_offsets.ShareGroupStatePartitionMetadataValue),
-    16: (consumer_offsets.ConsumerGroupRegularExpressionKey, consumer_offsets.ConsumerGroupRegularExpressionValue),
+    0: (stored.OffsetCommitKey, stored.OffsetCommitValue),
+    1: (stored.OffsetCommitKey, stored.OffsetCommitValue),
+    2: (stored.GroupMetadataKey, stored.GroupMetadataValue),
+    3: (stored.ConsumerGroupMetadataKey, stored.ConsumerGroupMetadataValue),
+    4: (stored.ConsumerGroupPartitionMetadataKey, stored.ConsumerGroupPartitionMetadataValue),
+    5: (stored.ConsumerGroupMemberMetadataKey, stored.ConsumerGroupMemberMetadataValue),
+    6: (stored.ConsumerGroupTargetAssignmentMetadataKey, stored.ConsumerGroupTargetAssignmentMetadataValue),
+    7: (stored.ConsumerGroupTargetAssignmentMemberKey, stored.ConsumerGroupTargetAssignmentMemberValue),
+    8: (stored.ConsumerGroupCurrentMemberAssignmentKey, stored.ConsumerGroupCurrentMemberAssignmentValue),
+    10: (stored.ShareGroupMemberMetadataKey, stored.ShareGroupMemberMetadataValue),
+    11: (stored.ShareGroupMetadataKey, stored.ShareGroupMetadataValue),
+    12: (stored.ShareGroupTargetAssignmentMetadataKey, stored.ShareGroupTargetAssignmentMetadataValue),
+    13: (stored.ShareGroupTargetAssignmentMemberKey, stored.ShareGroupTargetAssignmentMemberValue),
+    14: (stored.ShareGroupCurrentMemberAssignmentKey, stored.ShareGroupCurrentMemberAssignmentValue),
+    15: (stored.ShareGroupStatePartitionMetadataKey, stored.ShareGroupStatePartitionMetadataValue),
+    16: (stored.ConsumerGroupRegularExpressionKey, stored.ConsumerGroupRegularExpressionValue),
 }
 _SHARE_STATE_MESSAGES: dict[int, tuple[type[Message], type[Message]]] = {
     0: (share_group_state.ShareSnapshotKey, share_group_state.ShareSnapshotValue),
