@@ -6,7 +6,6 @@ The state with the highest delivery count wins. With equal counts an acknowledge
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from itertools import pairwise
 from operator import attrgetter
 
 from .state_batch import StateBatch
@@ -35,10 +34,11 @@ def combined(batches: Sequence[StateBatch], changes: Sequence[StateBatch], start
 
 def _are_apart(batches: Sequence[StateBatch]) -> bool:
     """Whether the batches have the form of a state already, as those of most writes."""
-    for left, right in pairwise(batches):
-        gap = right.first_offset - left.last_offset
-        if gap < 1 or (gap == 1 and left[2:] == right[2:]):
+    end, state, count = -2, -1, -1
+    for first_offset, last_offset, next_state, next_count in batches:
+        if first_offset <= end or (first_offset == end + 1 and next_state == state and next_count == count):
             return False
+        end, state, count = last_offset, next_state, next_count
     return True
 
 

@@ -5,6 +5,7 @@ The version of a key says what the record is: 0 a snapshot, 1 an update. A snaps
 
 import struct
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from ....base.buffer import Buffer
 from ....protocol.codec import DecodeError, decode
@@ -26,8 +27,10 @@ __all__ = ["decode_record", "encode_record"]
 _SNAPSHOT = 0
 _UPDATE = 1
 _VALUE_VERSION = 0
-_BATCH = struct.Struct(">qqbhB")
+_BATCH = "qqbhx"
 """A batch of a state, and that no tagged fields follow."""
+_TOGETHER = 100
+_BATCHES = struct.Struct(">" + _TOGETHER * _BATCH)
 _TAGS_BYTES = {True: 1, False: 7}
 """Bytes behind the batches of a value, by whether the number of completed deliveries is unknown."""
 
@@ -112,7 +115,12 @@ def _with_batches(value: ShareSnapshotValue | ShareUpdateValue, batches: Sequenc
     """The encoded value with batches, which it lacks: many are packed faster here than by the codec."""
     encoded = with_version(value, _VALUE_VERSION)
     behind = _TAGS_BYTES[value.delivery_complete_count == UNKNOWN_COUNT]
-    packed = b"".join([_BATCH.pack(*batch, 0) for batch in batches])
+    numbers = list(chain.from_iterable(batches))
+    whole = len(batches) // _TOGETHER * _TOGETHER
+    step = len(StateBatch._fields) * _TOGETHER
+    end = len(StateBatch._fields) * whole
+    packed = b"".join([_BATCHES.pack(*numbers[begin : begin + step]) for begin in range(0, end, step)])
+    packed += struct.pack(">" + (len(batches) - whole) * _BATCH, *numbers[end:])
     return b"".join((encoded[: -behind - 1], uvarint(len(batches) + 1), packed, encoded[-behind:]))
 
 
