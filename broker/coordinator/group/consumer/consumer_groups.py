@@ -27,9 +27,9 @@ from ..memory import group_bytes
 from ..migration.classic_members import ClassicMembers
 from ..migration.conversions import Conversions
 from ..migration.rules import leaving_member
-from ..modern.assignors.assignor import Assigned
 from ..modern.assignors.table import ASSIGNORS
 from ..modern.subscriptions import SubscriptionIndex
+from ..modern.target_runs import ComputedTarget
 from ..modern.topics import TopicLookup
 from ..modern.writing import GroupWriter
 from ..record_log import RecordLog
@@ -48,7 +48,6 @@ from .records import GroupEpoch, GroupRecord, MemberMetadata, ResolvedPattern
 from .regexes import Hidden, PatternResolution
 from .settings import ConsumerGroupSettings
 from .target_runs import TargetRuns
-from .targets import target_records
 from .timers import ConsumerGrace, MemberTimers, no_grace
 
 __all__ = ["NO_TOPICS", "ConsumerGroups", "ConsumerPorts", "HeartbeatReply"]
@@ -298,8 +297,8 @@ class ConsumerGroups:
         if not self._conversions.downgrade(group, member_id, self._writer, _ignore):
             self._writer.write(group, fence(group, member_id, self._ports.topics), _ignore)
 
-    def _target_computed(self, group: ConsumerGroup, result: Assigned) -> None:
-        if not self._writer.write(group, target_records(group, result), _ignore):
+    def _target_computed(self, group: ConsumerGroup, target: ComputedTarget) -> None:
+        if not self._writer.write(group, target.records, _ignore, encoded=target.encoded):
             self._targets.give_up(group)
 
     def _patterns_resolved(self, group: ConsumerGroup, found: Sequence[ResolvedPattern]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Mapping
 
 from .....base.timers import Scheduler
 from ..modern.assignors.assignor import Assigned, Assignor
-from ..modern.target_runs import TargetRunsOf
+from ..modern.target_runs import ComputedTarget, TargetRunsOf
 from ..modern.topics import TopicLookup
 from .consumer_group import ConsumerGroup
 from .settings import ConsumerGroupSettings
@@ -22,7 +22,7 @@ class TargetRuns(TargetRunsOf[ConsumerGroup]):
         settings: ConsumerGroupSettings,
         topics: TopicLookup,
         assignors: Mapping[str, Assignor],
-        computed: Callable[[ConsumerGroup, Assigned], None],
+        computed: Callable[[ConsumerGroup, ComputedTarget], None],
     ) -> None:
         super().__init__(scheduler, computed)
         self._settings = settings

@@ -4,18 +4,31 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from .....base.timers import Scheduler
 from .assignors.assignor import Assigned
+from .assignors.steps import Pace
 from .group import ModernGroup
+from .records import TargetEpoch, TargetMember
 from .turns import TurnsOf
 
-__all__ = ["TargetRunsOf"]
+__all__ = ["ComputedTarget", "TargetRunsOf"]
 
 logger = logging.getLogger(__name__)
 
 G = TypeVar("G", bound=ModernGroup)
+
+
+class ComputedTarget(NamedTuple):
+    """``assigned``: the target of each member. ``records``: those of members whose target differs, and of its epoch.
+
+    ``encoded``: keys and values of the records, because encoding many at once would take the event loop for long.
+    """
+
+    assigned: Assigned
+    records: list[TargetMember | TargetEpoch]
+    encoded: list[tuple[bytes, bytes | None]]
 
 
 class TargetRunsOf(ABC, Generic[G]):
@@ -24,10 +37,10 @@ class TargetRunsOf(ABC, Generic[G]):
     A group that changes meanwhile gets a new computation.
     """
 
-    def __init__(self, scheduler: Scheduler, computed: Callable[[G, Assigned], None]) -> None:
+    def __init__(self, scheduler: Scheduler, computed: Callable[[G, ComputedTarget], None]) -> None:
         self._scheduler = scheduler
         self._computed = computed
-        self._running: dict[str, TurnsOf[Assigned]] = {}
+        self._running: dict[str, TurnsOf[ComputedTarget]] = {}
         self._failed: dict[str, int] = {}
         """By group id, the epoch for which no target could be computed."""
 
@@ -47,10 +60,24 @@ class TargetRunsOf(ABC, Generic[G]):
         self._failed.pop(group_id, None)
         self._running[group_id] = TurnsOf(
             self._scheduler,
-            self._steps(group),
+            self._encoded_steps(group),
             partial(self._end, group, epoch),
             partial(self._fail, group, epoch, self._assignor_name(group)),
         )
+
+    def _encoded_steps(self, group: G) -> Generator[None, None, ComputedTarget]:
+        epoch = group.epoch
+        result = yield from self._steps(group)
+        target = ComputedTarget(result, [], [])
+        pace = Pace()
+        for member_id, assignment in result.items():
+            if assignment != group.target_of(member_id):
+                _add(group, target, TargetMember(member_id, assignment))
+                yield  # encoding takes longer than a step of a computation
+            elif pace.is_over(len(assignment)):
+                yield
+        _add(group, target, TargetEpoch(epoch))
+        return target
 
     def is_late(self, group: G) -> bool:
         """Whether the target of the group's epoch is being computed, or cannot be."""
@@ -67,11 +94,11 @@ class TargetRunsOf(ABC, Generic[G]):
         """The target of the group's epoch cannot be stored: compute none until the group changes."""
         self._failed[group.group_id] = group.epoch
 
-    def _end(self, group: G, epoch: int, result: Assigned) -> None:
+    def _end(self, group: G, epoch: int, target: ComputedTarget) -> None:
         del self._running[group.group_id]
         # A static member that returns under another member id leaves the epoch as it is.
-        if group.epoch == epoch and group.members.keys() == result.keys():
-            self._computed(group, result)
+        if group.epoch == epoch and group.members.keys() == target.assigned.keys():
+            self._computed(group, target)
         else:
             self.maybe_begin(group)
 
@@ -79,3 +106,8 @@ class TargetRunsOf(ABC, Generic[G]):
         del self._running[group.group_id]
         self._failed[group.group_id] = epoch
         logger.error("group %s: assignor %s failed in epoch %d", group.group_id, assignor, epoch, exc_info=error)
+
+
+def _add(group: ModernGroup, target: ComputedTarget, record: TargetMember | TargetEpoch) -> None:
+    target.records.append(record)
+    target.encoded.append(group.encoded(record))

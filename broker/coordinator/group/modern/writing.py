@@ -63,14 +63,17 @@ class GroupWriter(Generic[G, R]):
         records: Sequence[R],
         done: Written,
         replaced: GroupBase | None = None,
+        encoded: Sequence[tuple[bytes, bytes | None]] | None = None,
     ) -> bool:
         """Change a group, which may be a new one. False, without a change, when the batch would be too large.
 
         ``replaced``: the group of another type in whose place this one comes; its records are deleted in the batch.
+        ``encoded``: keys and values of the records, if they are known already.
         """
         group_id = group.group_id
         tombstones: Sequence[bytes] = () if replaced is None else replaced.tombstones()
-        pairs = [*((key, None) for key in tombstones), *map(group.encoded, records)]
+        own = map(group.encoded, records) if encoded is None else encoded
+        pairs = [*((key, None) for key in tombstones), *own]
         partition = self._registry.partition_of(group_id)
         if not self._fits(partition, pairs):
             logger.warning("group %s: change not stored, because its records are too large", group_id, extra=QUIET)

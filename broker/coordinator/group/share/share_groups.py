@@ -18,9 +18,9 @@ from .....protocol.errors import (
     error_for,
 )
 from ...share.ports import ShareState
-from ..modern.assignors.assignor import Assigned
 from ..modern.sessions import Sessions
 from ..modern.subscriptions import SubscriptionIndex
+from ..modern.target_runs import ComputedTarget
 from ..modern.topics import TopicLookup
 from ..modern.writing import GroupWriter, Written
 from ..record_log import RecordLog
@@ -36,7 +36,6 @@ from .settings import ShareGroupSettings
 from .share_group import ShareGroup
 from .states import topic_names, topics_named, with_initialized, without_topics
 from .target_runs import ShareTargetRuns
-from .targets import target_records
 
 __all__ = ["ShareGroups", "SharePorts"]
 
@@ -171,8 +170,8 @@ class ShareGroups:
         logger.info("group %s: share member %s removed: its session has ended", group.group_id, member_id)
         self.write(group, fence(group, member_id, self._ports.topics))
 
-    def _target_computed(self, group: ShareGroup, result: Assigned) -> None:
-        if not self.write(group, target_records(group, result, group.epoch)):
+    def _target_computed(self, group: ShareGroup, target: ComputedTarget) -> None:
+        if not self._writer.write(group, target.records, lambda error: None, encoded=target.encoded):
             self._targets.give_up(group)
 
     def _initialized(self, group: ShareGroup, partitions: frozenset[tuple[UUID, int]]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 
 from .....base.timers import Scheduler
 from ..modern.assignors.assignor import Assigned
-from ..modern.target_runs import TargetRunsOf
+from ..modern.target_runs import ComputedTarget, TargetRunsOf
 from ..modern.topics import TopicLookup
 from .share_group import ShareGroup
 from .states import assignable
@@ -17,7 +17,7 @@ class ShareTargetRuns(TargetRunsOf[ShareGroup]):
     """By the only assignor that share groups have."""
 
     def __init__(
-        self, scheduler: Scheduler, topics: TopicLookup, computed: Callable[[ShareGroup, Assigned], None]
+        self, scheduler: Scheduler, topics: TopicLookup, computed: Callable[[ShareGroup, ComputedTarget], None]
     ) -> None:
         super().__init__(scheduler, computed)
         self._topics = topics

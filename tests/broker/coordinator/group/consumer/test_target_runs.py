@@ -6,6 +6,8 @@ from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGr
 from pybroker.broker.coordinator.group.consumer.target_runs import TargetRuns
 from pybroker.broker.coordinator.group.modern.assignors.assignor import Assigned, GroupSpec
 from pybroker.broker.coordinator.group.modern.assignors.table import ASSIGNORS
+from pybroker.broker.coordinator.group.modern.records import TargetEpoch, TargetMember
+from pybroker.broker.coordinator.group.modern.target_runs import ComputedTarget
 from support.in_process.consumer_groups import SETTINGS, CoordinatedGroup, Topics
 from support.time.virtual_time import VirtualTime
 
@@ -29,8 +31,9 @@ def targets_computed(group: CoordinatedGroup, change: Callable[[], object]) -> l
     """The results when the group changes while its target is computed."""
     time, results = VirtualTime(), list[Assigned]()
 
-    def computed(_: ConsumerGroup, result: Assigned) -> None:
-        results.append(result)
+    def computed(_: ConsumerGroup, target: ComputedTarget) -> None:
+        results.append(target.assigned)
+        assert target.encoded == [group.group.encoded(record) for record in target.records]
 
     runs = TargetRuns(time, SETTINGS, group.topics, {"uniform": InterruptedAssignor(change)}, computed)
     runs.maybe_begin(group.group)
@@ -68,3 +71,16 @@ def test_no_target_is_computed_for_a_group_that_another_coordinator_has_now() ->
     group = group_of_a_static_member()
     group.group.bury(0)
     assert targets_computed(group, lambda: None) == []
+
+
+def test_target_has_the_records_of_members_whose_target_differs() -> None:
+    group = group_of_a_static_member()
+    group.beat("b", 0, names=("t",))
+    group.apply([TargetMember("a", group.topics.assignment(t=range(2_500)))])
+    time, targets = VirtualTime(), list[ComputedTarget]()
+    runs = TargetRuns(time, SETTINGS, group.topics, ASSIGNORS, lambda _, target: targets.append(target))
+    runs.maybe_begin(group.group)
+    time.advance(0)
+    (target,) = targets
+    other_half = group.topics.assignment(t=range(2_500, 5_000))
+    assert target.records == [TargetMember("b", other_half), TargetEpoch(group.group.epoch)]
