@@ -17,7 +17,7 @@ from support.processes.kafka_versions import KRaftProcess, libs_of
 from benchmarks.contestants import NEWER_KAFKA, Contestant, cpu_seconds, with_new_groups
 from benchmarks.kafka_tools import run_tool
 from benchmarks.scenarios import Scenario
-from benchmarks.targets import ratio_at_least
+from benchmarks.targets import CPU, ratio_at_least
 from benchmarks.workloads import BATCHES, Load, Site
 
 __all__ = ["SHARE_GROUPS"]
@@ -77,7 +77,7 @@ def _begin_at_the_start(servers: str, group: str) -> None:
 def _row(consumers: int) -> Scenario:
     return Scenario(
         f"share group of {consumers} consumer{'s' * (consumers > 1)}, 400 K x 100 B over 4 partitions (Kafka 4.2)",
-        (ratio_at_least("records/s", 1.0),),
+        (ratio_at_least("records/s", 1.0), CPU),
         partial(share_groups, consumers),
     )
 
