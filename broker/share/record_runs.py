@@ -94,11 +94,8 @@ class Run:
             return False
         if self.state.is_terminal:
             return True
-        return (self.delivery_count, self.member_id, self.deadline_ms) == (
-            before.delivery_count,
-            before.member_id,
-            before.deadline_ms,
-        )
+        has_same_lock = (self.member_id, self.deadline_ms) == (before.member_id, before.deadline_ms)
+        return has_same_lock and self.delivery_count == before.delivery_count
 
 
 _FIRST = attrgetter("first")
@@ -140,11 +137,9 @@ class RecordRuns:
         return self.overlapping(first, last)
 
     def pieces(self, parts: Iterable[tuple[int, int, T]]) -> list[tuple[Run, T]]:
-        """The runs of exactly the offsets of these parts, each with the value of its part; runs that go beyond are cut.
+        """The runs of exactly the offsets of these parts, each with the value of its part, cut in one pass.
 
-        ``parts``: first offset, last offset and value, in order and in flight. Takes time in proportion to their number
-        and to that of the runs from the first part to the last.
-        """
+        ``parts``: first offset, last offset and value, in order and in flight."""
         runs, kept, found = self._runs, list[Run](), list[tuple[Run, T]]()
         begin = index = -1
         for first, last, value in parts:
@@ -199,9 +194,7 @@ class RecordRuns:
     def _cut(self, offset: int) -> None:
         """Let a run begin at ``offset``, if it is inside of one."""
         index = bisect_right(self._runs, offset, key=_FIRST) - 1
-        if index < 0:
-            return
-        run = self._runs[index]
-        if run.first < offset <= run.last:
+        run = self._runs[index] if index >= 0 else None
+        if run is not None and run.first < offset <= run.last:
             self._runs.insert(index + 1, replace(run, first=offset))
             run.last = offset - 1

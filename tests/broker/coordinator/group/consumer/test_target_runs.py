@@ -76,7 +76,7 @@ def test_no_target_is_computed_for_a_group_that_another_coordinator_has_now() ->
 def test_target_has_the_records_of_members_whose_target_differs() -> None:
     group = group_of_a_static_member()
     group.beat("b", 0, names=("t",))
-    group.apply([TargetMember("a", group.topics.assignment(t=range(2_500)))])
+    group.apply((TargetMember("a", group.topics.assignment(t=range(2_500))),))
     time, targets = VirtualTime(), list[ComputedTarget]()
     runs = TargetRuns(time, SETTINGS, group.topics, ASSIGNORS, lambda _, target: targets.append(target))
     runs.maybe_begin(group.group)
