@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from pybroker.config.setting import AppliesWhen, Scope, Setting, SupportKind
-from pybroker.config.settings import observing, own, share_coordinator
+from pybroker.config.settings import newer_groups, observing, own
 from pybroker.config.table import BROKER_SECTIONS, BROKER_SETTINGS, TOPIC_SETTINGS
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "settings.json").read_text(encoding="utf-8"))
@@ -53,7 +53,7 @@ def test_topic_setting_equals_kafkas_definition(row: dict[str, Any]) -> None:
 def test_table_has_only_settings_of_kafka_and_pybroker() -> None:
     """The settings of share sessions and of the share coordinator are of Kafka 4."""
     assert set(BROKER_SETTINGS) == {row["name"] for row in REFERENCE["broker"]} | {
-        setting.name for setting in (*own.SETTINGS, *observing.SETTINGS, *share_coordinator.SETTINGS)
+        setting.name for setting in (*own.SETTINGS, *observing.SETTINGS, *newer_groups.SETTINGS)
     }
     assert set(TOPIC_SETTINGS) == {row["name"] for row in REFERENCE["topic"]}
 

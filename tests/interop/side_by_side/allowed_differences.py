@@ -273,8 +273,12 @@ ALLOWED: dict[str, list[Allowed]] = {
             for where in ("value", "synonyms.0.value")
         ),
         *(
-            Allowed(f"1 *.configs.{name}", "a setting of Kafka 4, for share groups", ABSENT, ANY)
-            for name in ("group.share.max.share.sessions", "share.coordinator.*")
+            Allowed(f"1 *.configs.{name}", "a setting of Kafka 4, for groups", ABSENT, ANY)
+            for name in (
+                "group.consumer.regex.refresh.interval.ms",
+                "group.share.max.share.sessions",
+                "share.coordinator.*",
+            )
         ),
         *(Allowed(f"1 *.configs.{name}", OWN_SETTING, ABSENT, ANY) for name in sorted(OWN_NAMES)),
     ],

@@ -13,7 +13,7 @@ __all__ = ["ConsumerGroupSettings"]
 class ConsumerGroupSettings(NamedTuple):
     """``assignors``: the names of the assignors on offer, the default first.
 
-    ``regex_refresh_ms``: how old the topics of a pattern may become. Kafka 4.1 has a setting for it.
+    ``regex_refresh_ms``: how old the topics of a pattern may become.
     """
 
     session_timeout_ms: int = 45_000
@@ -32,6 +32,7 @@ class ConsumerGroupSettings(NamedTuple):
             heartbeat_interval_ms=config.int("group.consumer.heartbeat.interval.ms"),
             max_size=config.int("group.consumer.max.size"),
             assignors=tuple(dict.fromkeys(name for name in names if name is not None)),
+            regex_refresh_ms=config.int("group.consumer.regex.refresh.interval.ms"),
             migration=MigrationPolicy(config.string("group.consumer.migration.policy").lower()),
         )
 

@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 _PAUSE_S = 5.0
 _UNKNOWN_OFFSET = -1
+"""The leader of the partition chooses its start, by ``share.auto.offset.reset``."""
 Partition = tuple[UUID, int]
 Codes = Mapping[Partition, ErrorCode]
 
@@ -54,12 +55,15 @@ class Initializations:
         return group.group_id in self._runs
 
     def maybe_begin(self, group: ShareGroup) -> None:
-        """Create the states that the group's record asks for."""
+        """Create the states that the group's record asks for.
+
+        Partitions by which a topic grows begin at offset 0, so that the group misses no record there (KAFKA-20742).
+        """
         waiting, group_id = group.states.initializing, group.group_id
         if not waiting or group_id in self._runs or self._scheduler.time() < self._paused_until_s.get(group_id, 0.0):
             return
         offsets = {
-            (topic_id, partition): _UNKNOWN_OFFSET
+            (topic_id, partition): 0 if topic_id in group.states.initialized else _UNKNOWN_OFFSET
             for topic_id, topic in waiting.items()
             if self._topics.topic_name(topic_id) is not None
             for partition in sorted(topic.partitions)

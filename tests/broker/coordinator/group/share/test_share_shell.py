@@ -41,6 +41,15 @@ async def test_new_partitions_get_a_state_in_the_epoch_of_the_group_and_then_a_m
     assert sum(map(len, world.log.store.batches)) == written
 
 
+async def test_partitions_by_which_a_topic_grows_begin_at_offset_0() -> None:
+    world = await ShareGroupWorld.loaded(Topics(t=1))
+    await world.beat("a", 0, "t")
+    world.topics.create("t", 3)
+    await world.beat("a", 1)
+    starts = {number: world.states.stored[world.key("t", number)][1] for number in range(3)}
+    assert starts == {0: -1, 1: 0, 2: 0}
+
+
 async def test_states_that_were_not_created_are_tried_again_after_a_pause() -> None:
     world = await ShareGroupWorld.loaded(Topics(t=2))
     world.states.error = ErrorCode.COORDINATOR_NOT_AVAILABLE

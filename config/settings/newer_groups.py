@@ -1,4 +1,4 @@
-"""Settings of share sessions and of the share coordinator (KIP-932) that the table of Kafka 3.9 lacks."""
+"""Settings of groups and of the share coordinator (KIP-848, KIP-932) that the table of Kafka 3.9 lacks."""
 
 from ..checks import at_least, between
 from ..setting import ACTED_ON, HIGH, MEDIUM, READ_ONLY, AppliesWhen, OwnDefault, Setting
@@ -10,6 +10,8 @@ _REPLICATION_FACTOR = OwnDefault("1", AppliesWhen.EMBEDDED_STORE, "a single brok
 # The rows form a table; the formatter would put each argument on a line of its own.
 # fmt: off
 SETTINGS = (
+    Setting("group.consumer.regex.refresh.interval.ms", INT, "600000", at_least(10000), MEDIUM, READ_ONLY, ACTED_ON,
+            "How old the topics that match a pattern of a consumer group may become."),
     Setting("group.share.max.share.sessions", INT, "2000", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,
             "Most share sessions: members of share groups that fetch from this broker."),
     Setting("share.coordinator.load.buffer.size", INT, "5242880", at_least(1), HIGH, READ_ONLY, ACTED_ON,
