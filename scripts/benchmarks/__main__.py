@@ -13,9 +13,10 @@ from pathlib import Path
 from benchmarks import cluster, hostile, pipeline
 from benchmarks.commands import COMMANDS
 from benchmarks.console import CONSOLE
-from benchmarks.consumer_groups import CONSUMER_GROUPS
 from benchmarks.contestants import CONTESTANTS, Contestant, compiled_too, cpu_seconds, resident_mib
 from benchmarks.group_lag import GROUP_LAG
+from benchmarks.group_rows.consumer_groups import CONSUMER_GROUPS
+from benchmarks.group_rows.share_groups import SHARE_GROUPS
 from benchmarks.machine import moment, others_percent
 from benchmarks.metrics import METRICS
 from benchmarks.page_cache import reserve_pages
@@ -25,7 +26,6 @@ from benchmarks.report import OTHER_WORK, TARGETS_MISSED, Figures, missed, repor
 from benchmarks.scenarios import SCENARIOS, Scenario
 from benchmarks.secured import SECURED, secured_site
 from benchmarks.security import SECURITY_SCENARIOS, SECURITY_WORKLOADS, warm_up_security
-from benchmarks.share_groups import SHARE_GROUPS
 from benchmarks.storage_rows.compaction import STORAGE
 from benchmarks.storage_rows.memory import MEMORY
 from benchmarks.storage_rows.random_reads import READS

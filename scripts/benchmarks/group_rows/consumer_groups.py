@@ -10,7 +10,7 @@ from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_versions import KRaftProcess
 
 from benchmarks.contestants import Contestant, cpu_seconds, with_new_groups
-from benchmarks.group_members import Members
+from benchmarks.group_rows.members import Members
 from benchmarks.kafka_tools import create_topic
 from benchmarks.scenarios import Scenario, allow_connections, wait_until_quiet
 from benchmarks.targets import at_most, ratio_at_most

@@ -1,0 +1,1 @@
+"""Rows about groups of the protocols that came after Kafka 3.9."""
