@@ -59,7 +59,7 @@ class MirrorProgress:
 
 
 class Carried(NamedTuple):
-    """What is carried to the target beside topics: offsets of these groups, and ACLs of topics."""
+    """The groups whose offsets are carried to the target too, and whether ACLs of topics are."""
 
     groups: Sequence[str] = ()
     acls: bool = False
