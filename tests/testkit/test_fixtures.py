@@ -225,8 +225,9 @@ def test_same_tests_run_on_another_cluster_and_skip_what_looks_inside(pytester: 
         def test_again(kafka_broker):
             with pytest.raises(Exception, match="exists"):
                 kafka_broker.create_topic("orders")
-        def test_inside(kafka_broker, kafka_topic):
-            kafka_broker.append(kafka_topic, b"x")
+        def test_helpers(kafka_broker, kafka_topic):
+            assert kafka_broker.append(kafka_topic, b"x") == kafka_broker.records(kafka_topic)
+        def test_inside(kafka_broker): kafka_broker.snapshot()
         @pytest.mark.parametrize("name", "acts kill settings start stop restart is_running reset".split())
         def test_broker_of_a_test_offers_its_parts(kafka_broker, name):
             getattr(kafka_broker, name)
@@ -238,9 +239,9 @@ def test_same_tests_run_on_another_cluster_and_skip_what_looks_inside(pytester: 
     with Broker() as broker:
         broker.create_topic("of-the-cluster")
         result = run_inside(pytester, f"--kafka={broker.bootstrap_servers}", "-rs")
-        result.assert_outcomes(passed=2, skipped=12)
+        result.assert_outcomes(passed=3, skipped=12)
         text = result.stdout.str()
-        assert "append needs a broker that the test starts, and --kafka names another cluster" in text
+        assert "snapshot needs a broker that the test starts, and --kafka names another cluster" in text
         assert "the marker's settings need a broker that the test starts, and --kafka names a running cluster" in text
         assert broker.topics() == ["of-the-cluster"]
 
@@ -297,8 +298,9 @@ def test_process_of_its_own_is_killed_and_recovers(pytester: pytest.Pytester) ->
             kafka_broker.start()
             assert kafka_broker.pid != before
             assert next(kafka_broker.consumer("t")).value == b"x"
-            with pytest.raises(RuntimeError, match="records needs a broker in this process: not with mode="):
-                kafka_broker.records("t")
+            assert [each.value for each in kafka_broker.records("t")] == [b"x"]
+            with pytest.raises(RuntimeError, match="snapshot needs a broker in this process: not with mode="):
+                kafka_broker.snapshot()
     """)
     run_inside(pytester).assert_outcomes(passed=1)
 
