@@ -35,14 +35,14 @@ class _Run(NamedTuple):
 
 
 class Initializations:
-    """``initialized`` is called with a group and the partitions that got a state."""
+    """``initialized`` writes the record that these partitions of a group have a state; it calls back with the error."""
 
     def __init__(
         self,
         scheduler: Scheduler,
         state: ShareState,
         topics: TopicLookup,
-        initialized: Callable[[ShareGroup, frozenset[Partition]], None],
+        initialized: Callable[[ShareGroup, frozenset[Partition], Callable[[ErrorCode], None]], None],
     ) -> None:
         self._scheduler = scheduler
         self._state = state
@@ -76,7 +76,8 @@ class Initializations:
     ) -> None:
         """Create the states of these partitions with these start offsets. No other run of the group may be under way.
 
-        ``done`` is called with the group and the codes, after ``initialized``. NOT_COORDINATOR: the group has ended.
+        ``done`` is called with the group and the codes, once the record is written: without it another coordinator would
+        create the states again, with unknown offsets. NOT_COORDINATOR: the group has ended.
         """
         epoch = group.epoch
 
@@ -86,9 +87,14 @@ class Initializations:
         def finish(codes: dict[Partition, ErrorCode]) -> None:
             del self._runs[group.group_id]
             created = frozenset(partition for partition, code in codes.items() if code is ErrorCode.NONE)
+
+            def written(error: ErrorCode) -> None:
+                done(group, codes if error is ErrorCode.NONE else {**codes, **dict.fromkeys(created, error)})
+
             if created:
-                self._initialized(group, created)
-            done(group, codes)
+                self._initialized(group, created, written)
+            else:
+                done(group, codes)
 
         self._runs[group.group_id] = _Run(KeyCalls(self._scheduler, offsets, create, finish), offsets, done)
 

@@ -174,8 +174,9 @@ class ShareGroups:
         if not self._writer.write(group, target.records, lambda error: None, encoded=target.encoded):
             self._targets.give_up(group)
 
-    def _initialized(self, group: ShareGroup, partitions: frozenset[tuple[UUID, int]]) -> None:
-        self.write(group, (with_initialized(group.states, partitions),))
+    def _initialized(self, group: ShareGroup, partitions: frozenset[tuple[UUID, int]], done: Written) -> None:
+        if not self.write(group, (with_initialized(group.states, partitions),), done):
+            done(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _refused(error: KafkaError) -> ShareHeartbeatAnswer:

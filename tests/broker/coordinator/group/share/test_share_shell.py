@@ -1,6 +1,8 @@
 """Share groups on a coordinator: states of partitions, sessions, other types of groups, administrators."""
 
 from collections.abc import Mapping
+from typing import Any
+from unittest.mock import patch
 from uuid import UUID
 
 import pytest
@@ -218,6 +220,22 @@ async def test_start_offsets_of_a_new_group_are_set() -> None:
     assert (await world.beat("a", 1)).assignment == world.topics.assignment(t=range(2))
     with pytest.raises(GroupNotEmptyError):
         world.offsets.alter(GROUP, {"t": {0: 1}}, lambda codes: None)
+
+
+async def test_altered_offsets_are_confirmed_once_the_record_of_their_states_is_written() -> None:
+    world = await ShareGroupWorld.loaded(Topics(t=2))
+    initialize = world.states.initialize
+
+    def initialize_before_a_fault(*arguments: Any) -> None:
+        world.log.append_error = NotEnoughReplicasError()
+        initialize(*arguments)
+
+    with patch.object(world.states, "initialize", initialize_before_a_fault):
+        codes = await altered(world, t={0: 7, 9: 1})
+    assert {each.partition: code for each, code in codes.items()} == {
+        0: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        9: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
 
 
 async def test_offsets_are_not_altered_while_states_are_created() -> None:
