@@ -11,6 +11,7 @@ from typing import Any
 from unittest.mock import patch
 from uuid import UUID
 
+from pybroker.base.buffer import Buffer
 from pybroker.broker.coordinator.group.consumer import (
     consumer_group,
     consumer_groups,
@@ -18,14 +19,21 @@ from pybroker.broker.coordinator.group.consumer import (
     leaving,
     patterns,
     reconciliation,
+    replay,
 )
 from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
 from pybroker.broker.coordinator.group.consumer.consumer_groups import ConsumerGroups
 from pybroker.broker.coordinator.group.consumer.decision import Decision, World, decide
 from pybroker.broker.coordinator.group.consumer.heartbeat import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, Heartbeat
 from pybroker.broker.coordinator.group.consumer.reconciliation import Goal
-from pybroker.broker.coordinator.group.consumer.record_bytes import encode
-from pybroker.broker.coordinator.group.consumer.records import CurrentMember, GroupRecord, RecordKind, Removed
+from pybroker.broker.coordinator.group.consumer.record_bytes import decode_record, encode
+from pybroker.broker.coordinator.group.consumer.records import (
+    CurrentMember,
+    GroupRecord,
+    RecordKind,
+    Removed,
+    TargetMember,
+)
 from pybroker.broker.coordinator.group.consumer.states import MemberState
 from pybroker.broker.coordinator.group.consumer.timers import MemberTimers
 from pybroker.broker.coordinator.group.group import Group
@@ -121,6 +129,12 @@ def _hash_without_ids(names: Iterable[str], lookup: TopicLookup) -> int:
 def _without_assignment(group_id: str, record: GroupRecord) -> tuple[bytes, bytes | None]:
     """The record of a member's assignment is not written."""
     return encode(group_id, Removed(RecordKind.PARTITION_METADATA) if isinstance(record, CurrentMember) else record)
+
+
+def _without_targets(version: int, key: Buffer, value: Buffer | None) -> tuple[str, GroupRecord | None]:
+    """A target assignment is passed over when the log is read."""
+    group_id, record = decode_record(version, key, value)
+    return group_id, None if isinstance(record, TargetMember) else record
 
 
 def _removal(member_id: str) -> tuple[Removed, ...]:
@@ -221,6 +235,7 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     ),
     "changes of topics are not seen": partial(_patched, (ConsumerGroups, "topics_changed", _nothing)),
     "the assignment of a member is not written": partial(_patched, (consumer_group, "encode", _without_assignment)),
+    "target assignments are not loaded": partial(_patched, (replay, "decode_record", _without_targets)),
     "the tombstone of a member comes before those of its assignment": partial(
         _patched, (leaving, "removal", _removal), (decision, "removal", _removal)
     ),

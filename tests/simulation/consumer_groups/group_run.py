@@ -260,6 +260,9 @@ class GroupRun(SimulationRun):
 
     async def _end_clients(self) -> None:
         await self._expect_quiet()
+        differences = list(self._memory_differences())
+        if differences:
+            self._fail("\n".join(differences))
         for life, task in zip(self._lives, self._life_tasks, strict=True):
             task.cancel()
             is_modern = isinstance(life.member, ConsumerMember) and self._group_log().classic is None
@@ -307,13 +310,16 @@ class GroupRun(SimulationRun):
         if violations:
             raise ViolationError("\n".join(violations))
 
+    def _memory_differences(self) -> Iterator[str]:
+        for broker in self.cluster.running():
+            yield from memory_differs(broker, _GROUP, self._group_log())
+
     def _violations(self) -> Iterator[str]:
         log = self._group_log()
         self.counts["consumer group: epochs"] += log.epoch
         self.counts["consumer group: changes of the protocol"] += log.conversions
         self.counts["consumer group: accepted commits"] += len(self.ownership.accepted)
-        for broker in self.cluster.running():
-            yield from memory_differs(broker, _GROUP, log)
+        yield from self._memory_differences()
         for suspicion in self.cluster.history.suspicions:
             yield f"{suspicion.place}: {suspicion.what}"
         if self._group_plan.is_log_cleaned:

@@ -34,6 +34,7 @@ CAUGHT_BY: dict[str, tuple[int, str]] = {
     "a topic made anew is taken for the old one": (13, "not healed: assigned are"),
     "changes of topics are not seen": (11, "not healed: assigned are"),
     "the assignment of a member is not written": (1, "not healed"),
+    "target assignments are not loaded": (16, "in memory"),
     "the tombstone of a member comes before those of its assignment": (1, "is deleted before its assignment"),
     "heartbeats are answered before their records are written": (14, "which is not in the log"),
 }
