@@ -9,8 +9,9 @@ from unittest.mock import patch
 from pybroker.broker.coordinator.group.share.share_groups import ShareGroups
 from pybroker.broker.coordinator.share import rules, state_requests
 from pybroker.broker.coordinator.share.combining import combined
-from pybroker.broker.coordinator.share.rules import initialized
-from pybroker.broker.coordinator.share.state import NO_OFFSET, Snapshot, StoredState
+from pybroker.broker.coordinator.share.ports import StateWrite
+from pybroker.broker.coordinator.share.rules import initialized, written
+from pybroker.broker.coordinator.share.state import NO_EPOCH, NO_OFFSET, Snapshot, StoredState, Update
 from pybroker.broker.coordinator.share.state_batch import StateBatch
 from pybroker.broker.coordinator.share.upkeep import Upkeep
 from pybroker.broker.share import settings, share_fetch, share_partition
@@ -89,6 +90,18 @@ def _begun_at_reset(
     return initialized(state, state_epoch, NO_OFFSET, now_ms)
 
 
+def _written_of_any_leader(state: StoredState | None, write: StateWrite, *others: int) -> Any:
+    """The epoch of the leader that writes is not looked at."""
+    return written(state, write._replace(leader_epoch=NO_EPOCH), *others)
+
+
+def _written_as_it_comes(state: StoredState | None, write: StateWrite, *others: int) -> Any:
+    """A late write brings an old start offset back."""
+    record = written(state, write, *others)
+    is_late = state is not None and NO_OFFSET != write.start_offset < state.snapshot.start_offset
+    return record._replace(start_offset=write.start_offset) if is_late and isinstance(record, Update) else record
+
+
 MISTAKES: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "locks keep nobody out": partial(_patched, Run, "is_acquirable", property(_is_not_settled)),
     "any member may acknowledge a record": partial(
@@ -114,6 +127,8 @@ MISTAKES: dict[str, Callable[[], AbstractContextManager[None]]] = {
         _patched, ShareGroups, "_settings_of", lambda self, group: self._ports.settings
     ),
     "an altered offset is not stored": partial(_patched, state_requests, "initialized", _begun_at_reset),
+    "leaders of earlier epochs may write": partial(_patched, state_requests, "written", _written_of_any_leader),
+    "the stored start offset may fall": partial(_patched, state_requests, "written", _written_as_it_comes),
     "states of deleted topics are kept": partial(_patched, Upkeep, "_look_for_topic", _nothing),
     "changes of topics are not seen": partial(_patched, ShareGroups, "topics_changed", _nothing),
 }

@@ -30,7 +30,7 @@ from simulation.consumer_groups.topic_changes import TopicChanges
 from simulation.machines.simulated_cluster import SimulatedCluster
 from simulation.runs.simulation_run import Result, SimulationRun, result_of
 from simulation.share_groups.delivery_history import DeliveryHistory
-from simulation.share_groups.lock_watch import watched_locks
+from simulation.share_groups.lock_watch import watched_locks, watched_writes
 from simulation.share_groups.share_changes import HEARTBEAT, LOCK, OffsetChanges, SettingChanges
 from simulation.share_groups.share_life import ShareLife
 from simulation.share_groups.share_plan import GROUP_ID, STATE_PARTITIONS, TOPICS, SharePlan
@@ -56,6 +56,7 @@ def run_shares(seed: int, plan: SharePlan | None = None) -> Result:
         level = znodes.FEATURE_PATH, Features({SHARE_VERSION: 1}).encode()
         cluster.zookeeper.tree.apply([Create(path, data) for path, data in (*nodes, level)], 0, 0)
         run = ShareRun(cluster, plan)
+        stack.enter_context(watched_writes(cluster))
         stack.enter_context(watched_locks(cluster, run.deliveries, begins_at_end=plan.more.begins_at_end))
         if plan.lives.passing:
             stack.enter_context(patch.object(ShareCoordinatorSettings, "from_config", _pruned_often))

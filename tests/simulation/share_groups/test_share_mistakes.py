@@ -29,6 +29,8 @@ CAUGHT_BY: dict[str, tuple[int, str]] = {
     "groups that begin at the end of logs begin at the start": (5, "is from before the group began"),
     "changes of a group's settings are not seen": (4, "has not been told the new interval"),
     "an altered offset is not stored": (3, "an administrator set"),
+    "leaders of earlier epochs may write": (11, "had read"),
+    "the stored start offset may fall": (1, "comes after"),
     "states of deleted topics are kept": (4, "its state is kept"),
     "changes of topics are not seen": (4, "the group knows"),
 }
@@ -37,6 +39,8 @@ of them is found, which takes longer, and pytest's summary names it.
 """
 
 MORE: dict[str, dict[str, Any]] = {
+    "leaders of earlier epochs may write": {"broker_count": 3, "are_leaders_moved": True},
+    "the stored start offset may fall": {"broker_count": 3, "are_leaders_moved": True},
     "stored records lose their delivery counts": {
         "broker_count": 3,
         "fault_count": 0,

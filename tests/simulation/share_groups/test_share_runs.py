@@ -4,6 +4,7 @@ from collections import Counter
 from functools import cache
 
 import pytest
+from simulation.runs.hash_seeds import outputs_under_two_hash_seeds
 from simulation.runs.shortening import useful_lines
 from simulation.runs.simulation_run import Result
 from simulation.share_groups.share_run import run_shares
@@ -41,6 +42,19 @@ def test_share_groups_keep_their_invariants_within_the_iteration_limit(seed: int
 
 def test_same_seed_gives_the_same_run_of_share_groups() -> None:
     assert run(2).digest == run_shares(2).digest
+
+
+_DIGEST = """
+from dataclasses import replace
+from simulation.share_groups.share_plan import SharePlan
+from simulation.share_groups.share_run import run_shares
+print(run_shares(1, replace(SharePlan.of_seed(1), broker_count=3, are_leaders_moved=True)).digest)
+"""
+
+
+def test_run_of_share_groups_does_not_depend_on_the_hash_seed() -> None:
+    runs = outputs_under_two_hash_seeds(_DIGEST)
+    assert runs[0] == runs[1]
 
 
 def test_members_of_share_groups_meet_every_outcome() -> None:

@@ -76,8 +76,8 @@ class Initializations:
     ) -> None:
         """Create the states of these partitions with these start offsets. No other run of the group may be under way.
 
-        ``done`` is called with the group and the codes, once the record is written: without it another coordinator would
-        create the states again, with unknown offsets. NOT_COORDINATOR: the group has ended.
+        ``done`` is called with the group and the codes, once the record is written: without it another coordinator
+        would create the states again, with unknown offsets. NOT_COORDINATOR: the group has ended.
         """
         epoch = group.epoch
 

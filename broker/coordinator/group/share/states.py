@@ -40,7 +40,7 @@ def assignable(states: StatePartitions, names: Iterable[str], topics: TopicLooku
 def with_new_partitions(states: StatePartitions, names: Iterable[str], topics: TopicLookup) -> StatePartitions:
     """``states`` with the partitions of these topics that need a state; ``states`` itself when none does."""
     new: dict[UUID, NamedPartitions] = {}
-    for name in names:
+    for name in sorted(names):  # the order decides in which one states are created
         topic_id, count = topics.topic_id(name), topics.partition_count(name)
         if topic_id == NULL_UUID or count == 0:
             continue
