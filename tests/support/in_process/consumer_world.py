@@ -19,6 +19,9 @@ _CONFIG = load_config("")
 __all__ = ["ConsumerWorld", "Reply"]
 
 
+_MOST_TURNS = 1_000
+
+
 class Reply:
     """Keeps the response of a heartbeat."""
 
@@ -95,7 +98,12 @@ class ConsumerWorld:
         return reply
 
     async def beat(self, member_id: str, epoch: int, **fields: object) -> HeartbeatAnswer:
-        """Send a heartbeat and wait until its records are written."""
+        """Send a heartbeat and wait until its records are written, and the target of a large group is computed."""
         reply = self.send(member_id, epoch, **fields)
         await self.coordinator.settled()
+        for _ in range(_MOST_TURNS):
+            if reply.answers:
+                break
+            self.time.advance(0)
+            await self.coordinator.settled()
         return reply.answer

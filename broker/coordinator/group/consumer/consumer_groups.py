@@ -6,6 +6,7 @@ written, and starts what follows from them: timers, the lookup of patterns, the 
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
@@ -129,15 +130,26 @@ class ConsumerGroups:
         """ConsumerGroupHeartbeat. ``reply`` is called when the records are written on which the response depends.
 
         ``hidden``: those of some topics that the client may not see.
+
+        While the target of a large group is computed, requests wait for it, as if it were computed within them: else a
+        member would get its partitions a heartbeat interval later.
         """
+        group = self._registry.get(request.group_id)
+        is_stay = request.member_epoch >= JOIN_EPOCH
+        go_on = partial(self._heartbeat, request, hidden, reply)
+        if not (is_stay and isinstance(group, ConsumerGroup) and self._targets.after(group, go_on)):
+            go_on()
+
+    def _heartbeat(self, request: Heartbeat, hidden: Hidden, reply: HeartbeatReply) -> None:
         refusal = check(request, self._settings)
         if refusal is None and (error := self._registry.check(request.group_id)) is not ErrorCode.NONE:
             refusal = error_for(error)
         if refusal is not None:
             reply(_refused(refusal))
             return
+        pending = _PendingReply(reply)
         try:
-            answer = self._decide(request, reply)
+            answer = self._decide(request, pending.written)
         except KafkaError as error:
             reply(_refused(error))
             return
@@ -148,6 +160,25 @@ class ConsumerGroups:
             self._timers.keep_alive(group, answer.member_id)
         self._patterns.maybe_begin(group, hidden)
         self._targets.maybe_begin(group)
+        if not pending.is_told:
+            pending.is_held = self._targets.after(group, partial(self._decide_again, request, answer, pending))
+
+    def _decide_again(self, request: Heartbeat, first: HeartbeatAnswer, pending: "_PendingReply") -> None:
+        """The target is known now: decide what the member gets of it, as if this were its next heartbeat."""
+        if pending.is_told:  # the records of the first decision were not written
+            return
+
+        def written(answer: HeartbeatAnswer) -> None:
+            has_to_know = answer.error is ErrorCode.NONE and answer.assignment is None
+            pending.tell(answer._replace(assignment=first.assignment) if has_to_know else answer)
+
+        again = request._replace(member_id=first.member_id, member_epoch=first.member_epoch)
+        try:
+            if (error := self._registry.check(request.group_id)) is not ErrorCode.NONE:
+                raise error_for(error)
+            self._decide(again, written)
+        except KafkaError as refusal:
+            pending.tell(_refused(refusal))
 
     def _decide(self, request: Heartbeat, reply: HeartbeatReply) -> HeartbeatAnswer:
         """Raises KafkaError when the request is refused."""
@@ -316,6 +347,24 @@ class ConsumerGroups:
 
     def _session_timeout_ms(self, group_id: str) -> int:
         return self._settings_of(group_id).session_timeout_ms
+
+
+class _PendingReply:
+    """A response that is sent once. While it ``is_held``, only an error is sent when the first records are written."""
+
+    def __init__(self, reply: HeartbeatReply) -> None:
+        self._reply = reply
+        self.is_held = False
+        self.is_told = False
+
+    def written(self, answer: HeartbeatAnswer) -> None:
+        if not self.is_held or answer.error is not ErrorCode.NONE:
+            self.tell(answer)
+
+    def tell(self, answer: HeartbeatAnswer) -> None:
+        if not self.is_told:
+            self.is_told = True
+            self._reply(answer)
 
 
 def _refused(error: KafkaError) -> HeartbeatAnswer:

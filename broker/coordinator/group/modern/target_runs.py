@@ -43,6 +43,8 @@ class TargetRunsOf(ABC, Generic[G]):
         self._running: dict[str, TurnsOf[ComputedTarget]] = {}
         self._failed: dict[str, int] = {}
         """By group id, the epoch for which no target could be computed."""
+        self._waiting: dict[str, list[Callable[[], None]]] = {}
+        """By group id, what waits for the end of the computation."""
 
     @abstractmethod
     def _assignor_name(self, group: G) -> str: ...
@@ -79,6 +81,13 @@ class TargetRunsOf(ABC, Generic[G]):
         _add(group, target, TargetEpoch(epoch))
         return target
 
+    def after(self, group: G, done: Callable[[], None]) -> bool:
+        """Call ``done`` when the computation under way ends, whatever its result. Returns False when there is none."""
+        if group.group_id not in self._running:
+            return False
+        self._waiting.setdefault(group.group_id, []).append(done)
+        return True
+
     def is_late(self, group: G) -> bool:
         """Whether the target of the group's epoch is being computed, or cannot be."""
         return group.group_id in self._running or self._failed.get(group.group_id) == group.epoch
@@ -89,6 +98,7 @@ class TargetRunsOf(ABC, Generic[G]):
         running = self._running.pop(group.group_id, None)
         if running is not None:
             running.cancel()
+        self._release(group)
 
     def give_up(self, group: G) -> None:
         """The target of the group's epoch cannot be stored: compute none until the group changes."""
@@ -101,11 +111,29 @@ class TargetRunsOf(ABC, Generic[G]):
             self._computed(group, target)
         else:
             self.maybe_begin(group)
+        self._release(group)
 
     def _fail(self, group: G, epoch: int, assignor: str, error: Exception) -> None:
         del self._running[group.group_id]
         self._failed[group.group_id] = epoch
         logger.error("group %s: assignor %s failed in epoch %d", group.group_id, assignor, epoch, exc_info=error)
+        self._release(group)
+
+    def _release(self, group: G) -> None:
+        """Go on with what waited, one after another in turns of the event loop."""
+        waiting = self._waiting.pop(group.group_id, [])
+
+        def go_on() -> Generator[None, None, None]:
+            for done in waiting:
+                done()
+                yield
+
+        if waiting:
+            TurnsOf(self._scheduler, go_on(), _ignore, _ignore)
+
+
+def _ignore(result: object) -> None:
+    """Do nothing."""
 
 
 def _add(group: ModernGroup, target: ComputedTarget, record: TargetMember | TargetEpoch) -> None:

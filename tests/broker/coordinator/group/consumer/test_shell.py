@@ -1,6 +1,8 @@
 """Consumer groups on a coordinator: responses wait for records, timers remove members, groups change their type."""
 
 import asyncio
+from collections.abc import Generator
+from unittest.mock import patch
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
@@ -9,6 +11,8 @@ from pybroker.broker.coordinator.group.commits import FetchingMember
 from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
 from pybroker.broker.coordinator.group.group import Group
 from pybroker.broker.coordinator.group.joining import JoinRequest
+from pybroker.broker.coordinator.group.modern.assignors.assignor import Assigned
+from pybroker.broker.coordinator.group.modern.assignors.table import ASSIGNORS
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
 from pybroker.broker.coordinator.group.results import LeavingMember
 from pybroker.protocol.errors import ErrorCode, GroupIdNotFoundError, NotEnoughReplicasError
@@ -18,6 +22,14 @@ from support.in_process.consumer_world import ConsumerWorld
 
 CONSUMER_SESSION_MS = SETTINGS.session_timeout_ms
 T0 = TopicPartition("t", 0)
+
+
+class _Failing:
+    """An assignor that cannot assign."""
+
+    def steps(self, spec: object) -> Generator[None, None, Assigned]:
+        yield
+        raise ValueError("no assignment")
 
 
 def batch_count(world: ConsumerWorld) -> int:
@@ -166,12 +178,37 @@ async def test_partitions_that_a_topic_gets_are_assigned_at_the_next_heartbeat()
     assert (await world.beat("a", 1)).assignment == world.topics.assignment(t=range(3))
 
 
-async def test_target_of_a_large_group_is_computed_outside_of_requests() -> None:
+async def test_member_of_a_large_group_gets_its_partitions_by_the_heartbeat_with_which_it_joins() -> None:
     world = await ConsumerWorld.loaded(Topics(t=3_000))
-    assert not (await world.beat("a", 0, names=("t",))).assignment
+    joined = world.send("a", 0, names=("t",))
+    await world.coordinator.settled()
+    assert not joined.answers, "the target is computed in turns of the event loop"
+    other = await world.beat("b", 0, names=("t",))
+    assert joined.answer.member_epoch == 2
+    assert joined.answer.assignment == world.topics.assignment(t=range(3_000))
+    assert (other.member_epoch, other.assignment) == (3, {})
+    kept = (await world.beat("a", 2)).assignment
+    assert kept is not None
+    assert sum(map(len, kept.values())) == 1_500
+
+
+async def test_heartbeat_of_a_large_group_is_answered_when_its_target_cannot_be_computed() -> None:
+    world = await ConsumerWorld.loaded(Topics(t=3_000))
+    with patch.dict(ASSIGNORS, {"uniform": _Failing()}):
+        joined = await world.beat("a", 0, names=("t",))
+    assert (joined.error, joined.member_epoch, joined.assignment) == (ErrorCode.NONE, 1, {})
+
+
+async def test_heartbeat_that_waits_for_a_target_is_answered_when_the_coordinator_moves() -> None:
+    world = await ConsumerWorld.loaded(Topics(t=3_000))
+    joined = world.send("a", 0, names=("t",))
+    await world.coordinator.settled()
+    beside = world.send("b", 0, names=("t",))
+    for partition in range(world.log.partition_count):
+        world.coordinator.partitions.unload(partition, 1)
     world.time.advance(0)
     await world.coordinator.settled()
-    assert (await world.beat("a", 1)).assignment == world.topics.assignment(t=range(3_000))
+    assert [reply.answer.error for reply in (joined, beside)] == [ErrorCode.NOT_COORDINATOR] * 2
 
 
 async def test_change_whose_records_are_too_large_is_refused_and_leaves_the_group() -> None:
