@@ -199,6 +199,7 @@ def test_hanging_request_whose_client_went_away_never_starts(broker: BlockingBro
         with WireClient(broker.bootstrap_servers, 20) as hanging:
             hanging.send(produce(("t", 1)), 7)
             fault.wait_fired(1, 20)
+            client.ask(ApiVersionsRequest(), 0)  # the event loop has gone on since: the request is held
         handler = handler_of(broker)
         deadline = time.monotonic() + 20
         while handler.held_count and time.monotonic() < deadline:
