@@ -13,9 +13,10 @@ from ..base.acls import (
     ResourcePattern,
 )
 from ..protocol.errors import error_for
+from ..protocol.messages.create_acls import AclCreation
 from ..protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 
-__all__ = ["acls_request", "bindings_in"]
+__all__ = ["acl_creation", "acls_request", "bindings_in"]
 
 
 def acls_request(question: AclQuestion) -> DescribeAclsRequest:
@@ -28,6 +29,19 @@ def acls_request(question: AclQuestion) -> DescribeAclsRequest:
         host_filter=None,
         operation=AclOperation.ANY,
         permission_type=AclPermission.ANY,
+    )
+
+
+def acl_creation(pattern: ResourcePattern, entry: AclEntry) -> AclCreation:
+    """An ACL to be created."""
+    return AclCreation(
+        resource_type=pattern.resource_type,
+        resource_name=pattern.name,
+        resource_pattern_type=pattern.pattern_type,
+        principal=entry.principal,
+        host=entry.host,
+        operation=entry.operation,
+        permission_type=entry.permission,
     )
 
 

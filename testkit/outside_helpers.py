@@ -14,8 +14,9 @@ from ..broker.library.inspection.appending import in_batches, placed_records, re
 from ..broker.library.inspection.record_parts import headers_of
 from ..broker.library.inspection.stored_record import StoredRecord
 from ..cli.groups.described_groups import described_group
-from ..cli.groups.partition_offsets import committed_offsets, ends_of
+from ..cli.groups.partition_offsets import ends_of
 from ..client.admin_cluster import AdminCluster
+from ..client.committed_offsets import committed_offsets
 from ..client.fetching.partition_reader import PartitionReader
 from ..client.producing.batch_producer import BatchProducer
 from ..client.topic_leaders import wait_for_leaders

@@ -5,8 +5,9 @@ from typing import Any
 
 from ...base.acls import AclBinding
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
+from ...client.acl_messages import acl_creation
 from ...protocol.errors import KafkaError, error_for
-from ...protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from ...protocol.messages.create_acls import CreateAclsRequest
 from ...protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from ..output.columns import Column
 from ..output.confirmation import confirm
@@ -40,20 +41,7 @@ def _add(call: Call) -> int:
     if call.options.dry_run:
         there = set(bindings_of(call.cluster, [RuleFilter()]))  # also tells whether the cluster has rules at all
         return _print(call, "added", [rule for rule in rules if rule not in there], ())
-    request = CreateAclsRequest(
-        creations=[
-            AclCreation(
-                resource_type=pattern.resource_type,
-                resource_name=pattern.name,
-                resource_pattern_type=pattern.pattern_type,
-                principal=entry.principal,
-                host=entry.host,
-                operation=entry.operation,
-                permission_type=entry.permission,
-            )
-            for pattern, entry in rules
-        ]
-    )
+    request = CreateAclsRequest(creations=[acl_creation(*each) for each in rules])
     results = call.cluster.ask_controller(request).results
     return _print(call, "added", *_sorted_out(rules, ([result] for result in results)))
 

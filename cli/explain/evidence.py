@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 from ...base.command_parser import CommandError
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
+from ...client.committed_offsets import committed_offsets
 from ...protocol.sentinels import LATEST
 from ...views.groups import TimelineEvent
 from ..connecting.v1_reader import V1Reader, v1_reader
 from ..groups.described_groups import DEAD, DescribedGroup, described_group, missing_group
 from ..groups.group_partitions import group_partitions, with_lag_seconds
-from ..groups.partition_offsets import READ_COMMITTED, committed_offsets, leaders_of, offsets_at
+from ..groups.partition_offsets import READ_COMMITTED, leaders_of, offsets_at
 from ..groups.shapes import GroupMember, GroupPartition
 from ..groups.timeline import timeline_of
 from ..verb import Call

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
+from ...client.committed_offsets import Committed
 from ...protocol.apis import ApiKey
 from ...protocol.errors import KafkaError, error_for
 from ...protocol.messages.describe_configs import DescribeConfigsResourceResult
@@ -19,7 +20,7 @@ from ..configs.found_settings import SOURCES, found_settings
 from ..configs.resources import NamedResource, ResourceKind
 from ..groups.described_groups import DescribedGroup, described_by, listed_groups
 from ..groups.group_partitions import lag_of, readers_of
-from ..groups.partition_offsets import Committed, committed_by, offsets_at
+from ..groups.partition_offsets import committed_by, offsets_at
 from ..topics.found_topics import named_topics, partitions_of
 from ..topics.shapes import Partition
 from ..txns.found_transactions import listed

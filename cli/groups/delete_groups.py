@@ -1,6 +1,7 @@
 """``pybroker groups delete``."""
 
 from ...base.command_parser import CommandError, CommandParser
+from ...client.committed_offsets import committed_offsets
 from ...protocol.errors import ErrorCode, error_for
 from ..exit_codes import FAILED
 from ..output.columns import Column
@@ -8,7 +9,6 @@ from ..output.confirmation import confirm
 from ..verb import Call, Verb
 from .described_groups import DEAD, described_group, missing_group
 from .each_group import each_group
-from .partition_offsets import committed_offsets
 from .reset_offsets import members_text
 from .shapes import GroupChange
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from ...base.command_parser import CommandParser
 from ...base.printable import printable
 from ...client.admin_cluster import AdminCluster
+from ...client.committed_offsets import committed_offsets
 from ..output.columns import Column
 from ..output.table import table
 from ..verb import Call, Verb
@@ -12,7 +13,6 @@ from .described_groups import DEAD, described_group, missing_group
 from .each_group import each_group
 from .group_partitions import group_partitions, lost_records, sum_of_lags
 from .number_ranges import ranges
-from .partition_offsets import committed_offsets
 from .shapes import GroupDescription, GroupMember
 
 __all__ = ["DESCRIBE", "assignment_text", "described_with_offsets"]

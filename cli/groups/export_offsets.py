@@ -1,10 +1,10 @@
 """``pybroker groups export``: the offsets of a group as lines ``topic,partition,offset``."""
 
 from ...base.command_parser import CommandParser
+from ...client.committed_offsets import committed_offsets
 from ..exit_codes import DONE
 from ..verb import Call, Verb
 from .described_groups import missing_group
-from .partition_offsets import committed_offsets
 from .shapes import CommittedOffset
 
 __all__ = ["EXPORT"]

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
+from ...client.committed_offsets import Committed
 from .described_groups import DescribedGroup
-from .partition_offsets import Committed, Ends, ends_of
+from .partition_offsets import Ends, ends_of
 from .shapes import GroupMember, GroupPartition
 from .unread_records import unread_since_ms
 

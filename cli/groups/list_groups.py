@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from ...base.command_parser import CommandParser
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
+from ...client.committed_offsets import Committed
 from ...protocol.sentinels import EARLIEST, LATEST
 from ..output.columns import Column
 from ..results import report
@@ -15,7 +16,7 @@ from ..verb import Call, Verb
 from ..visible_topics import none_of
 from .described_groups import DescribedGroup, described_by, listed_groups
 from .group_partitions import lag_of
-from .partition_offsets import Committed, committed_by, offsets_at
+from .partition_offsets import committed_by, offsets_at
 from .shapes import GroupListed
 
 __all__ = ["LIST"]

@@ -6,10 +6,11 @@ A partition that cannot be asked gets its reason as text.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
+from ...client.committed_offsets import Committed, committed_in
 from ...protocol.errors import ErrorCode, error_for
 from ...protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from ...protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
@@ -18,10 +19,8 @@ from ...protocol.sentinels import EARLIEST, LATEST
 __all__ = [
     "GONE",
     "READ_COMMITTED",
-    "Committed",
     "Ends",
     "committed_by",
-    "committed_offsets",
     "ends_of",
     "leaders_of",
     "offsets_at",
@@ -35,14 +34,6 @@ _REQUESTS_UNDER_WAY = 50
 _ATTEMPTS = 2
 
 
-class Committed(NamedTuple):
-    """``leader_epoch``: None when it is unknown."""
-
-    offset: int
-    leader_epoch: int | None
-    metadata: str
-
-
 @dataclass(frozen=True, slots=True)
 class Ends:
     """``start`` and ``end`` are None when ``problem`` tells why they are unknown. ``end``: the high watermark."""
@@ -51,12 +42,6 @@ class Ends:
     start: int | None
     end: int | None
     problem: str | None = None
-
-
-def committed_offsets(cluster: AdminCluster, group: str) -> dict[TopicPartition, Committed]:
-    """All offsets that a group has committed. Raises KafkaError."""
-    request = OffsetFetchRequest(group_id=group, topics=None)
-    return cluster.retried(lambda: _committed_in(group, cluster.ask_coordinator(group, request)))
 
 
 def committed_by(
@@ -79,21 +64,8 @@ def committed_by(
         for group in some:
             connection.send(OffsetFetchRequest(group_id=group, topics=topics))
         answers = [connection.receive() for _ in some]
-        found |= {group: _committed_in(group, answer) for group, answer in zip(some, answers, strict=True)}
+        found |= {group: committed_in(group, answer) for group, answer in zip(some, answers, strict=True)}
     return found
-
-
-def _committed_in(group: str, answer: Any) -> dict[TopicPartition, Committed]:
-    if answer.error_code:
-        raise error_for(answer.error_code, f"group {group}: {error_for(answer.error_code)}")
-    found = {}
-    for topic in answer.topics:
-        for each in topic.partitions:
-            if each.committed_offset >= 0 and not each.error_code:
-                epoch = each.committed_leader_epoch
-                at = TopicPartition(topic.name, each.partition_index)
-                found[at] = Committed(each.committed_offset, epoch if epoch >= 0 else None, each.metadata or "")
-    return dict(sorted(found.items()))
 
 
 def leaders_of(cluster: AdminCluster, topics: Iterable[str]) -> dict[TopicPartition, int | None]:

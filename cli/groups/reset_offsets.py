@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ...base.command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 from ...base.topic_partition import TopicPartition
+from ...client.committed_offsets import Committed, committed_offsets
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ..output.columns import Column
 from ..reading.moments import MOMENTS
@@ -13,7 +14,7 @@ from ..results import report
 from ..verb import Call, Verb
 from .described_groups import DEAD, DescribedGroup, described_group, missing_group
 from .offsets_file import read_offsets
-from .partition_offsets import Committed, committed_offsets, leaders_of
+from .partition_offsets import leaders_of
 from .reset_plan import new_offsets, planned_changes
 from .reset_target import ResetTarget, reset_target, selected_partitions, topics_in
 from .shapes import OffsetChange

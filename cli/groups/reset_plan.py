@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping
 from ...base.command_parser import FAILED, CommandError
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
+from ...client.committed_offsets import Committed
 from ...protocol.sentinels import EARLIEST, LATEST
-from .partition_offsets import Committed, offsets_at
+from .partition_offsets import offsets_at
 from .reset_target import ResetTarget, clamped
 from .shapes import OffsetChange
 

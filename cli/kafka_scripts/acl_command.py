@@ -7,9 +7,10 @@ from pathlib import Path
 
 from ...base.acls import AclBinding, AclEntry, AclOperation, AclPermission, PatternType, ResourcePattern
 from ...base.printable import printable
+from ...client.acl_messages import acl_creation
 from ...client.admin_cluster import AdminCluster
 from ...protocol.errors import KafkaError, error_for
-from ...protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from ...protocol.messages.create_acls import CreateAclsRequest
 from ...protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from ..acls.rules import RuleFilter, bindings_of
 from .acl_options import EntriesOfResources, entries_of_resources, pattern_type_of, principal_of, resources_of
@@ -126,18 +127,7 @@ def _rules(action: str, options: argparse.Namespace) -> EntriesOfResources:
 def _add(cluster: AdminCluster, _: argparse.Namespace, rules: EntriesOfResources) -> None:
     for resource, entries in rules.items():
         sys.stdout.write(f"Adding ACLs for resource `{_text(resource)}`: \n {_lines(entries)} \n\n")
-        creations = [
-            AclCreation(
-                resource_type=resource.resource_type,
-                resource_name=resource.name,
-                resource_pattern_type=resource.pattern_type,
-                principal=entry.principal,
-                host=entry.host,
-                operation=entry.operation,
-                permission_type=entry.permission,
-            )
-            for entry in entries
-        ]
+        creations = [acl_creation(resource, entry) for entry in entries]
         for result in cluster.ask_controller(CreateAclsRequest(creations=creations)).results:
             check_code(result.error_code, result.error_message)
 

@@ -4,9 +4,9 @@ import sys
 
 from ...base.printable import printable
 from ...client.admin_cluster import AdminCluster
+from ...client.committed_offsets import committed_offsets
 from ..groups.described_groups import DEAD, DescribedGroup, described_group
 from ..groups.group_partitions import group_partitions
-from ..groups.partition_offsets import committed_offsets
 from ..groups.shapes import GroupPartition
 
 __all__ = ["describe_offsets", "describe_state", "tell_state"]

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from ...base.printable import printable
 from ...client.admin_cluster import AdminCluster
+from ...client.committed_offsets import committed_offsets
 from ..groups.described_groups import DEAD, described_group
-from ..groups.partition_offsets import committed_offsets
 from ..groups.shapes import GroupMember
 from .described_consumers import tell_state
 

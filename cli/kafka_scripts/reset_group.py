@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from ...base.command_parser import BAD_INPUT, CommandError
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
+from ...client.committed_offsets import Committed, committed_offsets
 from ...protocol.sentinels import EARLIEST, LATEST
 from ..groups.described_groups import DEAD, described_group
-from ..groups.partition_offsets import Committed, committed_offsets
 from ..groups.reset_plan import new_offsets
 from ..groups.reset_target import ResetTarget
 from .json_input import read_text

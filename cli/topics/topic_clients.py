@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
+from ...client.committed_offsets import Committed
 from ...protocol.sentinels import EARLIEST, LATEST
 from ..groups.described_groups import listed_groups
 from ..groups.group_partitions import lag_of
-from ..groups.partition_offsets import Committed, committed_by, offsets_at
+from ..groups.partition_offsets import committed_by, offsets_at
 from ..txns.found_transactions import active_producers
 from .shapes import TopicConsumer, TopicProducer
 

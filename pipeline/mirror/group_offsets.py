@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...client.client_settings import ClientSettings
-from ...protocol.errors import error_for
-from ...protocol.messages.offset_fetch import OffsetFetchRequest
+from ...client.committed_offsets import committed_offsets
 from .offset_map import read_runs, translated
 
 if TYPE_CHECKING:
@@ -35,13 +34,13 @@ def carry_group(
     ConnectionError.
     """
     with AdminCluster(source) as cluster:
-        asked = committed(cluster, group)
+        asked = _committed(cluster, group)
     found = {
         TopicPartition(name(at.topic), at.partition): offset
         for at, offset in translated_by_newest(spark, offset_map, asked).items()
     }
     with AdminCluster(target) as cluster:
-        there = committed(cluster, group)
+        there = _committed(cluster, group)
         ahead = {at: offset for at, offset in found.items() if offset > there.get(at, -1)}
         if ahead:
             cluster.commit(group, ahead)
@@ -68,19 +67,5 @@ def translated_by_newest(spark: SparkSession, offset_map: str, asked: Mapping[To
     return found
 
 
-def committed(cluster: AdminCluster, group: str) -> Offsets:
-    """Returns the committed offsets of a group. Raises KafkaError, ConnectionError."""
-    answer = cluster.retried(lambda: _fetched(cluster, group))
-    return {
-        TopicPartition(topic.name, partition.partition_index): partition.committed_offset
-        for topic in answer.topics
-        for partition in topic.partitions
-        if not partition.error_code and partition.committed_offset >= 0
-    }
-
-
-def _fetched(cluster: AdminCluster, group: str) -> Any:
-    answer = cluster.ask_coordinator(group, OffsetFetchRequest(group_id=group, topics=None))
-    if answer.error_code:
-        raise error_for(answer.error_code, f"group {group}: {error_for(answer.error_code)}")
-    return answer
+def _committed(cluster: AdminCluster, group: str) -> Offsets:
+    return {at: each.offset for at, each in committed_offsets(cluster, group).items()}

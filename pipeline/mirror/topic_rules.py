@@ -6,12 +6,12 @@ import logging
 from collections.abc import Collection, Iterable, Iterator
 
 from ...base.acls import AclBinding, AclOperation, AclPermission, AclResourceType, PatternType, ResourcePattern
-from ...client.acl_messages import bindings_in
+from ...client.acl_messages import acl_creation, bindings_in
 from ...client.admin_cluster import AdminCluster
 from ...client.client_settings import ClientSettings
 from ...client.target_cluster import TargetCluster
 from ...protocol.errors import KafkaError, error_for
-from ...protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from ...protocol.messages.create_acls import CreateAclsRequest
 from ...protocol.messages.describe_acls import DescribeAclsRequest
 
 logger = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ def carry_acls(source: ClientSettings, target: ClientSettings, topics: Collectio
         found = bindings_in(cluster.ask_any(_all_topic_acls()), "the ACLs of the source: ")
     wanted = sorted(set(mirrored_acls(found, topics, prefix)), key=str)
     if wanted:
-        request = CreateAclsRequest(creations=[_creation(each) for each in wanted])
+        request = CreateAclsRequest(creations=[acl_creation(*each) for each in wanted])
         with AdminCluster(target) as cluster:
             for result in cluster.ask_controller(request).results:
                 if result.error_code:
@@ -93,16 +93,4 @@ def _all_topic_acls() -> DescribeAclsRequest:
         host_filter=None,
         operation=AclOperation.ANY,
         permission_type=AclPermission.ANY,
-    )
-
-
-def _creation(binding: AclBinding) -> AclCreation:
-    return AclCreation(
-        resource_type=binding.pattern.resource_type,
-        resource_name=binding.pattern.name,
-        resource_pattern_type=binding.pattern.pattern_type,
-        principal=binding.entry.principal,
-        host=binding.entry.host,
-        operation=binding.entry.operation,
-        permission_type=binding.entry.permission,
     )

@@ -10,6 +10,7 @@ from pybroker.base.acls import AclOperation, AclPermission, AclResourceType, Pat
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.client.acl_messages import bindings_in
 from pybroker.client.admin_cluster import AdminCluster
+from pybroker.client.committed_offsets import committed_offsets
 from pybroker.client.target_cluster import TargetCluster
 from pybroker.config.authorization import ACL_AUTHORIZER
 from pybroker.protocol.messages.create_acls import AclCreation, CreateAclsRequest
@@ -49,10 +50,8 @@ def commit(servers: str, group: str, topic: str, offset: int) -> None:
 
 
 def offsets_at(servers: str, group: str) -> dict[TopicPartition, int]:
-    from pybroker.pipeline.mirror.group_offsets import committed
-
     with cluster_at(servers) as cluster:
-        return committed(cluster, group)
+        return {at: each.offset for at, each in committed_offsets(cluster, group).items()}
 
 
 def allow(servers: str, topic: str, principal: str, operation: AclOperation) -> None:
