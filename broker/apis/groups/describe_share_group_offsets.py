@@ -70,7 +70,6 @@ class DescribeShareGroupOffsets:
         found: Summaries = await awaited(lambda done: self._offsets.describe(group.group_id, asked, done))
         if group.topics is None:
             denied = context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, {each.topic for each in found})
-        if group.topics is None:
             found = {each: summary for each, summary in found.items() if each.topic not in denied}
         with_lag = (TopicPartition(each.topic, each.partition) for each, one in found.items() if _has_lag(one))
         ends = await self._end_offsets(with_lag)

@@ -6,7 +6,6 @@ written, and starts what follows from them: timers, the lookup of patterns, the 
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
@@ -134,16 +133,12 @@ class ConsumerGroups:
         While the target of a large group is computed, requests wait for it, as if it were computed within them: else a
         member would get its partitions a heartbeat interval later.
         """
-        group = self._registry.get(request.group_id)
         is_stay = request.member_epoch >= JOIN_EPOCH
-        go_on = partial(self._heartbeat, request, hidden, reply)
-        if not (is_stay and isinstance(group, ConsumerGroup) and self._targets.after(group, go_on)):
-            go_on()
+        if not (is_stay and self._targets.after(request.group_id, self._heartbeat, request, hidden, reply)):
+            self._heartbeat(request, hidden, reply)
 
     def _heartbeat(self, request: Heartbeat, hidden: Hidden, reply: HeartbeatReply) -> None:
         refusal = check(request, self._settings)
-        if refusal is None and (error := self._registry.check(request.group_id)) is not ErrorCode.NONE:
-            refusal = error_for(error)
         if refusal is not None:
             reply(_refused(refusal))
             return
@@ -161,7 +156,7 @@ class ConsumerGroups:
         self._patterns.maybe_begin(group, hidden)
         self._targets.maybe_begin(group)
         if not pending.is_told:
-            pending.is_held = self._targets.after(group, partial(self._decide_again, request, answer, pending))
+            pending.is_held = self._targets.after(group.group_id, self._decide_again, request, answer, pending)
 
     def _decide_again(self, request: Heartbeat, first: HeartbeatAnswer, pending: "_PendingReply") -> None:
         """The target is known now: decide what the member gets of it, as if this were its next heartbeat."""
@@ -174,14 +169,14 @@ class ConsumerGroups:
 
         again = request._replace(member_id=first.member_id, member_epoch=first.member_epoch)
         try:
-            if (error := self._registry.check(request.group_id)) is not ErrorCode.NONE:
-                raise error_for(error)
             self._decide(again, written)
-        except KafkaError as refusal:
-            pending.tell(_refused(refusal))
+        except KafkaError as error:
+            pending.tell(_refused(error))
 
     def _decide(self, request: Heartbeat, reply: HeartbeatReply) -> HeartbeatAnswer:
         """Raises KafkaError when the request is refused."""
+        if (code := self._registry.check(request.group_id)) is not ErrorCode.NONE:
+            raise error_for(code)
         known = self._registry.get(request.group_id)
         group, converted = self._group_for(request, known)
         records, answer = decide(_with(group, converted), request, self._world(group.group_id))

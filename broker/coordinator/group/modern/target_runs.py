@@ -4,7 +4,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar, TypeVarTuple, Unpack
 
 from .....base.timers import Scheduler
 from .assignors.assignor import Assigned
@@ -18,6 +18,7 @@ __all__ = ["ComputedTarget", "TargetRunsOf"]
 logger = logging.getLogger(__name__)
 
 G = TypeVar("G", bound=ModernGroup)
+Arguments = TypeVarTuple("Arguments")
 
 
 class ComputedTarget(NamedTuple):
@@ -81,11 +82,11 @@ class TargetRunsOf(ABC, Generic[G]):
         _add(group, target, TargetEpoch(epoch))
         return target
 
-    def after(self, group: G, done: Callable[[], None]) -> bool:
+    def after(self, group_id: str, done: Callable[[Unpack[Arguments]], None], *arguments: *Arguments) -> bool:
         """Call ``done`` when the computation under way ends, whatever its result. Returns False when there is none."""
-        if group.group_id not in self._running:
+        if group_id not in self._running:
             return False
-        self._waiting.setdefault(group.group_id, []).append(done)
+        self._waiting.setdefault(group_id, []).append(partial(done, *arguments))
         return True
 
     def is_late(self, group: G) -> bool:
