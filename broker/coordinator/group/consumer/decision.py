@@ -8,6 +8,7 @@ from .....protocol.errors import ErrorCode
 from ..modern.assignment import EMPTY, Assignment
 from ..modern.assignors.assignor import Assignor, assign
 from ..modern.assignors.table import ASSIGNORS
+from ..modern.target_changes import target_records
 from ..modern.topics import TopicLookup, metadata_hash
 from .arrival import arrive, known_member
 from .consumer_group import ConsumerGroup
@@ -17,7 +18,7 @@ from .reconciliation import Goal, reconcile
 from .records import CurrentMember, GroupEpoch, GroupRecord, RecordKind, Removed, TargetEpoch, TargetMember
 from .settings import ConsumerGroupSettings
 from .subscriptions import changed, unused_patterns
-from .targets import assignment_input, is_small, target_records
+from .targets import assignment_input, is_small
 
 __all__ = ["Decision", "World", "decide"]
 
@@ -172,7 +173,7 @@ class _Stay:
             draft.apply(record)
         assignor = world.assignors[self._subscriptions.assignor(world.settings.assignors)]
         result = assign(assignor, assignment_input(draft, world.topics))
-        self._records += target_records(draft, result)
+        self._records += target_records(draft, result, self._epoch)
         self._target_epoch = self._epoch
         self._target = result.get(member_id, EMPTY)
 

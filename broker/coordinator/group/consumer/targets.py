@@ -1,18 +1,18 @@
-"""The target assignment of a consumer group: what the assignor gets to know, and the records of its result."""
+"""The target assignment of a consumer group: what the assignor gets to know."""
 
 from collections.abc import Generator, Mapping
 from uuid import UUID
 
 from .....protocol.codec import NULL_UUID
-from ..modern.assignment import EMPTY, Assignment
+from ..modern.assignment import EMPTY
 from ..modern.assignors.assignor import GroupSpec, MemberSpec, run_through
 from ..modern.assignors.steps import Pace
 from ..modern.topics import TopicLookup
 from .consumer_group import ConsumerGroup
-from .records import GroupRecord, MemberMetadata, TargetEpoch, TargetMember
+from .records import MemberMetadata
 from .subscriptions import Subscriptions
 
-__all__ = ["assignment_input", "input_steps", "is_small", "target_records"]
+__all__ = ["assignment_input", "input_steps", "is_small"]
 
 _SMALL = 1_000
 """Members, partitions, and topics named by members, of a group whose target one heartbeat may compute."""
@@ -76,13 +76,3 @@ def _topic_ids(
 def assignment_input(group: ConsumerGroup, topics: TopicLookup) -> GroupSpec:
     """The group as assignors see it, found out at once."""
     return run_through(input_steps(group, topics))
-
-
-def target_records(group: ConsumerGroup, result: dict[str, Assignment]) -> tuple[GroupRecord, ...]:
-    """The records of a target that was computed for the group's present epoch: members whose target differs."""
-    changed = (
-        TargetMember(member_id, result.get(member_id, EMPTY))
-        for member_id in group.members
-        if result.get(member_id, EMPTY) != group.target_of(member_id)
-    )
-    return (*changed, TargetEpoch(group.epoch))

@@ -8,9 +8,9 @@ from typing import Generic, NamedTuple, TypeVar, TypeVarTuple, Unpack
 
 from .....base.timers import Scheduler
 from .assignors.assignor import Assigned
-from .assignors.steps import Pace
 from .group import ModernGroup
 from .records import TargetEpoch, TargetMember
+from .target_changes import target_changes
 from .turns import TurnsOf
 
 __all__ = ["ComputedTarget", "TargetRunsOf"]
@@ -72,14 +72,11 @@ class TargetRunsOf(ABC, Generic[G]):
         epoch = group.epoch
         result = yield from self._steps(group)
         target = ComputedTarget(result, [], [])
-        pace = Pace()
-        for member_id, assignment in result.items():
-            if assignment != group.target_of(member_id):
-                _add(group, target, TargetMember(member_id, assignment))
-                yield  # encoding takes longer than a step of a computation
-            elif pace.is_over(len(assignment)):
-                yield
-        _add(group, target, TargetEpoch(epoch))
+        for record in target_changes(group, result, epoch):
+            if record is not None:
+                target.records.append(record)
+                target.encoded.append(group.encoded(record))
+            yield
         return target
 
     def after(self, group_id: str, done: Callable[[Unpack[Arguments]], None], *arguments: *Arguments) -> bool:
@@ -135,8 +132,3 @@ class TargetRunsOf(ABC, Generic[G]):
 
 def _ignore(result: object) -> None:
     """Do nothing."""
-
-
-def _add(group: ModernGroup, target: ComputedTarget, record: TargetMember | TargetEpoch) -> None:
-    target.records.append(record)
-    target.encoded.append(group.encoded(record))

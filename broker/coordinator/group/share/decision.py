@@ -11,6 +11,7 @@ from .....protocol.errors import (
 from ..modern.assignment import Assignment
 from ..modern.assignors.assignor import run_through
 from ..modern.records import GroupEpoch, TargetEpoch
+from ..modern.target_changes import target_records
 from ..modern.topics import TopicLookup, metadata_hash
 from .heartbeat import JOIN_EPOCH, LEAVE_EPOCH, ShareHeartbeat, ShareHeartbeatAnswer
 from .leaving import fence
@@ -18,7 +19,7 @@ from .records import CurrentMember, MemberMetadata, ShareRecord, nothing_assigne
 from .settings import ShareGroupSettings
 from .share_group import ShareGroup
 from .states import assignable, with_new_partitions
-from .targets import assigned_steps, is_small, is_up_to_date, target_records
+from .targets import assigned_steps, is_small, is_up_to_date
 
 __all__ = ["ShareDecision", "ShareWorld", "decide"]
 

@@ -1,4 +1,4 @@
-"""The target assignment of a share group: what the assignor gets to know, and the records of its result."""
+"""The target assignment of a share group: what the assignor gets to know."""
 
 from collections.abc import Generator, Mapping
 from uuid import UUID
@@ -8,12 +8,11 @@ from ..modern.assignment import EMPTY, Assignment
 from ..modern.assignors.assignor import Assigned, MemberSpec
 from ..modern.assignors.simple import ShareSpec, simple_assignment
 from ..modern.assignors.steps import Pace
-from ..modern.records import TargetEpoch, TargetMember
 from ..modern.topics import TopicLookup
-from .records import MemberMetadata, ShareRecord
+from .records import MemberMetadata
 from .share_group import ShareGroup
 
-__all__ = ["assigned_steps", "is_small", "is_up_to_date", "target_records"]
+__all__ = ["assigned_steps", "is_small", "is_up_to_date"]
 
 _SMALL = 1_000
 """Members and partitions of a group whose target one heartbeat may compute."""
@@ -52,13 +51,3 @@ def assigned_steps(
         if pace.is_over(len(names)):
             yield
     return (yield from simple_assignment(ShareSpec(specs, partitions, len(set(known.values())) <= 1)))
-
-
-def target_records(group: ShareGroup, result: Assigned, epoch: int) -> tuple[ShareRecord, ...]:
-    """The records of a target that was computed for a group epoch: members whose target differs."""
-    changed = (
-        TargetMember(member_id, assignment)
-        for member_id, assignment in result.items()
-        if assignment != group.target_of(member_id)
-    )
-    return (*changed, TargetEpoch(epoch))

@@ -25,12 +25,13 @@ from pybroker.broker.coordinator.group.consumer.decision import Decision
 from pybroker.broker.coordinator.group.consumer.heartbeat import HeartbeatAnswer
 from pybroker.broker.coordinator.group.consumer.patterns import resolved_records
 from pybroker.broker.coordinator.group.consumer.records import ClassicMember, ResolvedPattern
-from pybroker.broker.coordinator.group.consumer.targets import assignment_input, target_records
+from pybroker.broker.coordinator.group.consumer.targets import assignment_input
 from pybroker.broker.coordinator.group.member import MemberProtocol
 from pybroker.broker.coordinator.group.migration.rules import check_return, has_to_join_again
 from pybroker.broker.coordinator.group.modern.assignment import assignment_of, pairs
 from pybroker.broker.coordinator.group.modern.assignors.assignor import assign
 from pybroker.broker.coordinator.group.modern.assignors.table import ASSIGNORS
+from pybroker.broker.coordinator.group.modern.target_changes import target_records
 from pybroker.protocol.errors import (
     FencedInstanceIdError,
     UnknownMemberIdError,
@@ -227,7 +228,7 @@ class GroupMachine(RuleBasedStateMachine):
         """As it is done outside of heartbeats for a large group."""
         group = self.group.group
         result = assign(ASSIGNORS["uniform"], assignment_input(group, self.group.topics))
-        self.group.apply(target_records(group, result))
+        self.group.apply(target_records(group, result, group.epoch))
 
     # -- topics
 

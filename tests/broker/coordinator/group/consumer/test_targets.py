@@ -7,10 +7,11 @@ from pybroker.broker.coordinator.group.consumer.decision import World, decide
 from pybroker.broker.coordinator.group.consumer.patterns import resolved_records
 from pybroker.broker.coordinator.group.consumer.records import ResolvedPattern
 from pybroker.broker.coordinator.group.consumer.states import MemberState
-from pybroker.broker.coordinator.group.consumer.targets import assignment_input, target_records
+from pybroker.broker.coordinator.group.consumer.targets import assignment_input
 from pybroker.broker.coordinator.group.modern.assignment import Assignment
 from pybroker.broker.coordinator.group.modern.assignors.assignor import GroupSpec, assign
 from pybroker.broker.coordinator.group.modern.assignors.table import ASSIGNORS
+from pybroker.broker.coordinator.group.modern.target_changes import target_records
 from pybroker.protocol.errors import ErrorCode
 from support.in_process.consumer_groups import SETTINGS, CoordinatedGroup, Topics, heartbeat
 
@@ -223,7 +224,7 @@ def test_target_of_a_large_group_is_left_to_be_computed_outside_of_heartbeats() 
     assert group.beat("b", 0, names=("t",)).member_epoch == 1
 
     result = assign(ASSIGNORS["uniform"], assignment_input(group.group, group.topics))
-    group.apply(target_records(group.group, result))
+    group.apply(target_records(group.group, result, group.group.epoch))
     assert group.group.target_epoch == 3
     given = [group.beat(member_id, 1).assignment for member_id in "ab"]
     assert [sum(map(len, (assignment or {}).values())) for assignment in given] == [2_500, 2_500]
@@ -233,7 +234,7 @@ def test_target_of_a_large_group_is_left_to_be_computed_outside_of_heartbeats() 
 def test_target_has_records_only_for_members_whose_target_differs(group: CoordinatedGroup) -> None:
     group.beat("b", 0, names=("t",))
     spec = assignment_input(group.group, group.topics)
-    records = target_records(group.group, assign(ASSIGNORS["uniform"], spec))
+    records = target_records(group.group, assign(ASSIGNORS["uniform"], spec), group.group.epoch)
     assert len(records) == 1
 
 
