@@ -20,8 +20,9 @@ from ....protocol.messages.consumer_group_heartbeat import (
     ResponseTopicPartitions,
 )
 from ...coordinator.group.consumer.consumer_groups import ConsumerGroups
-from ...coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatAnswer
+from ...coordinator.group.consumer.heartbeat import Heartbeat
 from ...coordinator.group.modern.assignment import assignment_of
+from ...coordinator.group.modern.heartbeat_answer import HeartbeatAnswer
 from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext
 

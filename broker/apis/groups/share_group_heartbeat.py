@@ -14,7 +14,8 @@ from ....protocol.messages.share_group_heartbeat import (
     ShareGroupHeartbeatResponse,
     TopicPartitions,
 )
-from ...coordinator.group.share.heartbeat import ShareHeartbeat, ShareHeartbeatAnswer
+from ...coordinator.group.modern.heartbeat_answer import HeartbeatAnswer
+from ...coordinator.group.share.heartbeat import ShareHeartbeat
 from ...coordinator.group.share.share_groups import ShareGroups
 from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext
@@ -39,7 +40,7 @@ class ShareGroupHeartbeat:
         names = request.subscribed_topic_names
         if names and context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, names):
             raise TopicAuthorizationError()
-        response: PendingResponse[ShareHeartbeatAnswer, ShareGroupHeartbeatResponse] = PendingResponse(_response)
+        response: PendingResponse[HeartbeatAnswer, ShareGroupHeartbeatResponse] = PendingResponse(_response)
         self._shares.heartbeat(
             ShareHeartbeat(
                 request.group_id,
@@ -56,7 +57,7 @@ class ShareGroupHeartbeat:
         return response.take()
 
 
-def _response(answer: ShareHeartbeatAnswer) -> ShareGroupHeartbeatResponse:
+def _response(answer: HeartbeatAnswer) -> ShareGroupHeartbeatResponse:
     if answer.error is not ErrorCode.NONE:
         return ShareGroupHeartbeatResponse(error_code=answer.error, error_message=answer.message)
     assignment = None

@@ -6,12 +6,13 @@ from uuid import UUID
 
 from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
 from pybroker.broker.coordinator.group.consumer.decision import Decision, World, decide
-from pybroker.broker.coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatAnswer
+from pybroker.broker.coordinator.group.consumer.heartbeat import Heartbeat
 from pybroker.broker.coordinator.group.consumer.leaving import fence
 from pybroker.broker.coordinator.group.consumer.record_bytes import encode
 from pybroker.broker.coordinator.group.consumer.records import GroupRecord
 from pybroker.broker.coordinator.group.consumer.settings import ConsumerGroupSettings
 from pybroker.broker.coordinator.group.modern.assignment import EMPTY, Assignment
+from pybroker.broker.coordinator.group.modern.heartbeat_answer import HeartbeatAnswer
 from pybroker.protocol.codec.wire import NULL_UUID
 from pybroker.protocol.errors import ErrorCode, InvalidRegularExpressionError, KafkaError
 

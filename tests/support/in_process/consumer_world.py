@@ -4,9 +4,9 @@ from itertools import count
 
 from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
 from pybroker.broker.coordinator.group.consumer.consumer_groups import ConsumerPorts
-from pybroker.broker.coordinator.group.consumer.heartbeat import HeartbeatAnswer
 from pybroker.broker.coordinator.group.consumer.settings import ConsumerGroupSettings
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
+from pybroker.broker.coordinator.group.modern.heartbeat_answer import HeartbeatAnswer
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.config.group_config import GroupConfig
 from pybroker.config.load import load_config

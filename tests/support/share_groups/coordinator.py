@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from pybroker.broker.coordinator.group.consumer.consumer_groups import NO_TOPICS
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
-from pybroker.broker.coordinator.group.share.heartbeat import ShareHeartbeatAnswer
+from pybroker.broker.coordinator.group.modern.heartbeat_answer import HeartbeatAnswer
 from pybroker.broker.coordinator.group.share.share_group import ShareGroup
 from pybroker.broker.coordinator.group.share.share_groups import ShareGroups, SharePorts
 from pybroker.broker.coordinator.group.share.share_offsets import ShareOffsets
@@ -100,9 +100,9 @@ class ShareGroupWorld:
     def key(self, topic: str, partition: int) -> SharePartitionKey:
         return SharePartitionKey(GROUP, self.topics.topic_id(topic), partition)
 
-    async def beat(self, member_id: str, epoch: int, *names: str, **fields: object) -> ShareHeartbeatAnswer:
+    async def beat(self, member_id: str, epoch: int, *names: str, **fields: object) -> HeartbeatAnswer:
         """Send a heartbeat and wait until its records are written."""
-        answers: list[ShareHeartbeatAnswer] = []
+        answers: list[HeartbeatAnswer] = []
         self.shares.heartbeat(share_heartbeat(member_id, epoch, *names, **fields), answers.append)
         await self.settled()
         (answer,) = answers

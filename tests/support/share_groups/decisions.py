@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from pybroker.broker.coordinator.group.modern.assignment import pairs
+from pybroker.broker.coordinator.group.modern.heartbeat_answer import HeartbeatAnswer
 from pybroker.broker.coordinator.group.share.decision import ShareDecision, ShareWorld, decide
-from pybroker.broker.coordinator.group.share.heartbeat import ShareHeartbeat, ShareHeartbeatAnswer
+from pybroker.broker.coordinator.group.share.heartbeat import ShareHeartbeat
 from pybroker.broker.coordinator.group.share.leaving import fence
 from pybroker.broker.coordinator.group.share.record_bytes import encode
 from pybroker.broker.coordinator.group.share.records import ShareRecord
@@ -46,7 +47,7 @@ class SharedGroup:
         self.apply(decision.records)
         return decision
 
-    def beat(self, member_id: str, epoch: int, *names: str, **fields: object) -> ShareHeartbeatAnswer:
+    def beat(self, member_id: str, epoch: int, *names: str, **fields: object) -> HeartbeatAnswer:
         return self.decide(share_heartbeat(member_id, epoch, *names, **fields)).answer
 
     def error_of(self, member_id: str, epoch: int, *names: str, **fields: object) -> ErrorCode:

@@ -28,6 +28,8 @@ from ..migration.classic_members import ClassicMembers
 from ..migration.conversions import Conversions
 from ..migration.rules import leaving_member
 from ..modern.assignors.table import ASSIGNORS
+from ..modern.heartbeat_answer import HeartbeatAnswer, HeartbeatReply, refused
+from ..modern.pending_reply import PendingReply
 from ..modern.subscriptions import SubscriptionIndex
 from ..modern.target_runs import ComputedTarget
 from ..modern.topics import TopicLookup
@@ -38,7 +40,7 @@ from ..results import LeavingMember
 from .consumer_group import ConsumerGroup
 from .decision import World, decide
 from .describe import DescribedGroup, described
-from .heartbeat import JOIN_EPOCH, LEAVE_EPOCH, Heartbeat, HeartbeatAnswer, check
+from .heartbeat import JOIN_EPOCH, LEAVE_EPOCH, Heartbeat, check
 from .leaving import fence
 from .member import ConsumerMember
 from .memory import metadata_bytes
@@ -50,11 +52,9 @@ from .settings import ConsumerGroupSettings
 from .target_runs import TargetRuns
 from .timers import ConsumerGrace, MemberTimers, no_grace
 
-__all__ = ["NO_TOPICS", "ConsumerGroups", "ConsumerPorts", "HeartbeatReply"]
+__all__ = ["NO_TOPICS", "ConsumerGroups", "ConsumerPorts"]
 
 logger = logging.getLogger(__name__)
-
-HeartbeatReply = Callable[[HeartbeatAnswer], None]
 
 
 class ConsumerPorts(NamedTuple):
@@ -140,13 +140,13 @@ class ConsumerGroups:
     def _heartbeat(self, request: Heartbeat, hidden: Hidden, reply: HeartbeatReply) -> None:
         refusal = check(request, self._settings)
         if refusal is not None:
-            reply(_refused(refusal))
+            reply(refused(refusal))
             return
-        pending = _PendingReply(reply)
+        pending = PendingReply(reply)
         try:
             answer = self._decide(request, pending.written)
         except KafkaError as error:
-            reply(_refused(error))
+            reply(refused(error))
             return
         group = self._registry.get(request.group_id)
         if answer.member_epoch < 0 or not isinstance(group, ConsumerGroup):
@@ -155,23 +155,7 @@ class ConsumerGroups:
             self._timers.keep_alive(group, answer.member_id)
         self._patterns.maybe_begin(group, hidden)
         self._targets.maybe_begin(group)
-        if not pending.is_told:
-            pending.is_held = self._targets.after(group.group_id, self._decide_again, request, answer, pending)
-
-    def _decide_again(self, request: Heartbeat, first: HeartbeatAnswer, pending: "_PendingReply") -> None:
-        """The target is known now: decide what the member gets of it, as if this were its next heartbeat."""
-        if pending.is_told:  # the records of the first decision were not written
-            return
-
-        def written(answer: HeartbeatAnswer) -> None:
-            has_to_know = answer.error is ErrorCode.NONE and answer.assignment is None
-            pending.tell(answer._replace(assignment=first.assignment) if has_to_know else answer)
-
-        again = request._replace(member_id=first.member_id, member_epoch=first.member_epoch)
-        try:
-            self._decide(again, written)
-        except KafkaError as error:
-            pending.tell(_refused(error))
+        pending.hold(self._targets, request, answer, self._decide)
 
     def _decide(self, request: Heartbeat, reply: HeartbeatReply) -> HeartbeatAnswer:
         """Raises KafkaError when the request is refused."""
@@ -182,7 +166,7 @@ class ConsumerGroups:
         records, answer = decide(_with(group, converted), request, self._world(group.group_id))
 
         def written(error: ErrorCode) -> None:
-            reply(answer if error is ErrorCode.NONE else _refused(error_for(error)))
+            reply(answer if error is ErrorCode.NONE else refused(error_for(error)))
 
         if not records:
             self._writer.after_writes(group, written)
@@ -342,28 +326,6 @@ class ConsumerGroups:
 
     def _session_timeout_ms(self, group_id: str) -> int:
         return self._settings_of(group_id).session_timeout_ms
-
-
-class _PendingReply:
-    """A response that is sent once. While it ``is_held``, only an error is sent when the first records are written."""
-
-    def __init__(self, reply: HeartbeatReply) -> None:
-        self._reply = reply
-        self.is_held = False
-        self.is_told = False
-
-    def written(self, answer: HeartbeatAnswer) -> None:
-        if not self.is_held or answer.error is not ErrorCode.NONE:
-            self.tell(answer)
-
-    def tell(self, answer: HeartbeatAnswer) -> None:
-        if not self.is_told:
-            self.is_told = True
-            self._reply(answer)
-
-
-def _refused(error: KafkaError) -> HeartbeatAnswer:
-    return HeartbeatAnswer(error.code, error.message, "", 0, 0, None)
 
 
 def _with(group: ConsumerGroup, records: Sequence[GroupRecord]) -> ConsumerGroup:

@@ -8,11 +8,12 @@ from .....protocol.errors import ErrorCode
 from ..modern.assignment import EMPTY, Assignment
 from ..modern.assignors.assignor import Assignor, assign
 from ..modern.assignors.table import ASSIGNORS
+from ..modern.heartbeat_answer import HeartbeatAnswer
 from ..modern.target_changes import target_records
 from ..modern.topics import TopicLookup, metadata_hash
 from .arrival import arrive, known_member
 from .consumer_group import ConsumerGroup
-from .heartbeat import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, Heartbeat, HeartbeatAnswer
+from .heartbeat import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, Heartbeat
 from .leaving import fence, removal
 from .reconciliation import Goal, reconcile
 from .records import CurrentMember, GroupEpoch, GroupRecord, RecordKind, Removed, TargetEpoch, TargetMember

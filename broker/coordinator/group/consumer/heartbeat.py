@@ -1,16 +1,16 @@
-"""A ConsumerGroupHeartbeat and its response, and the rules that hold whatever the state of the group is (KIP-848).
+"""A ConsumerGroupHeartbeat, and the rules that hold whatever the state of the group is (KIP-848).
 
 Version 1: the client makes its member id (KIP-1082), and may subscribe by a pattern.
 """
 
 from typing import NamedTuple
 
-from .....protocol.errors import ErrorCode, InvalidRequestError, KafkaError, UnsupportedAssignorError
+from .....protocol.errors import InvalidRequestError, KafkaError, UnsupportedAssignorError
 from ..modern.assignment import Assignment
 from .records import ClassicMember, MemberMetadata
 from .settings import ConsumerGroupSettings
 
-__all__ = ["JOIN_EPOCH", "LEAVE_EPOCH", "STATIC_LEAVE_EPOCH", "Heartbeat", "HeartbeatAnswer", "check"]
+__all__ = ["JOIN_EPOCH", "LEAVE_EPOCH", "STATIC_LEAVE_EPOCH", "Heartbeat", "check"]
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
@@ -66,17 +66,6 @@ class Heartbeat(NamedTuple):
             before.server_assignor if self.server_assignor is None else self.server_assignor,
             self.classic,
         )
-
-
-class HeartbeatAnswer(NamedTuple):
-    """The response. ``assignment``: None when the member has it already."""
-
-    error: ErrorCode
-    message: str | None
-    member_id: str
-    member_epoch: int
-    heartbeat_interval_ms: int
-    assignment: Assignment | None
 
 
 def check(heartbeat: Heartbeat, settings: ConsumerGroupSettings) -> KafkaError | None:

@@ -10,7 +10,6 @@ from .....base.timers import Scheduler
 from .....protocol.errors import ErrorCode, KafkaError, RebalanceInProgressError
 from ..consumer.consumer_group import ConsumerGroup
 from ..consumer.decision import World, decide
-from ..consumer.heartbeat import HeartbeatAnswer
 from ..consumer.member import ConsumerMember
 from ..consumer.records import GroupRecord
 from ..consumer.states import MemberState
@@ -18,6 +17,7 @@ from ..consumer.target_runs import TargetRuns
 from ..consumer.timers import MemberTimers
 from ..joining import JoinRequest
 from ..member import JoinReply, SyncReply
+from ..modern.heartbeat_answer import HeartbeatAnswer
 from ..modern.writing import GroupWriter
 from ..results import UNKNOWN_MEMBER_ID, JoinResult, SyncResult
 from ..subscriptions import CONSUMER_PROTOCOL_TYPE

@@ -10,10 +10,11 @@ from .....protocol.errors import (
 )
 from ..modern.assignment import Assignment
 from ..modern.assignors.assignor import run_through
+from ..modern.heartbeat_answer import HeartbeatAnswer
 from ..modern.records import GroupEpoch, TargetEpoch
 from ..modern.target_changes import target_records
 from ..modern.topics import TopicLookup, metadata_hash
-from .heartbeat import JOIN_EPOCH, LEAVE_EPOCH, ShareHeartbeat, ShareHeartbeatAnswer
+from .heartbeat import JOIN_EPOCH, LEAVE_EPOCH, ShareHeartbeat
 from .leaving import fence
 from .records import CurrentMember, MemberMetadata, ShareRecord, nothing_assigned
 from .settings import ShareGroupSettings
@@ -35,7 +36,7 @@ class ShareDecision(NamedTuple):
     """The records are applied and written as one batch before the response is sent. Without records nothing changes."""
 
     records: tuple[ShareRecord, ...]
-    answer: ShareHeartbeatAnswer
+    answer: HeartbeatAnswer
 
 
 def decide(group: ShareGroup, heartbeat: ShareHeartbeat, world: ShareWorld) -> ShareDecision:
@@ -48,7 +49,7 @@ def decide(group: ShareGroup, heartbeat: ShareHeartbeat, world: ShareWorld) -> S
     if heartbeat.member_id not in group.members:
         raise _unknown(group, heartbeat)
     records = fence(group, heartbeat.member_id, world.topics)
-    return ShareDecision(records, ShareHeartbeatAnswer(ErrorCode.NONE, None, heartbeat.member_id, LEAVE_EPOCH, 0, None))
+    return ShareDecision(records, HeartbeatAnswer(ErrorCode.NONE, None, heartbeat.member_id, LEAVE_EPOCH, 0, None))
 
 
 def _unknown(group: ShareGroup, heartbeat: ShareHeartbeat) -> UnknownMemberIdError:
@@ -155,13 +156,13 @@ class _Stay:
             return before._replace(assigned=assigned)
         return CurrentMember(before.member_id, self._target_epoch, before.epoch, assigned)
 
-    def _answer(self, after: CurrentMember) -> ShareHeartbeatAnswer:
+    def _answer(self, after: CurrentMember) -> HeartbeatAnswer:
         heartbeat = self._heartbeat
         is_full = heartbeat.member_epoch == JOIN_EPOCH or heartbeat.names is not None
         has_to_know = is_full or self._is_behind or after.assigned != self._current.assigned
         assignment: Assignment | None = after.assigned if has_to_know else None
         interval_ms = self._world.settings.heartbeat_interval_ms
-        return ShareHeartbeatAnswer(ErrorCode.NONE, None, after.member_id, after.epoch, interval_ms, assignment)
+        return HeartbeatAnswer(ErrorCode.NONE, None, after.member_id, after.epoch, interval_ms, assignment)
 
 
 def _is_behind(current: CurrentMember, heartbeat: ShareHeartbeat) -> bool:

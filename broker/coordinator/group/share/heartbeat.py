@@ -1,12 +1,11 @@
-"""A ShareGroupHeartbeat and its response, and the rules that hold whatever the state of the group is (KIP-932)."""
+"""A ShareGroupHeartbeat, and the rules that hold whatever the state of the group is (KIP-932)."""
 
 from typing import NamedTuple
 
-from .....protocol.errors import ErrorCode, InvalidRequestError
-from ..modern.assignment import Assignment
+from .....protocol.errors import InvalidRequestError
 from .records import MemberMetadata
 
-__all__ = ["JOIN_EPOCH", "LEAVE_EPOCH", "ShareHeartbeat", "ShareHeartbeatAnswer", "check"]
+__all__ = ["JOIN_EPOCH", "LEAVE_EPOCH", "ShareHeartbeat", "check"]
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
@@ -32,17 +31,6 @@ class ShareHeartbeat(NamedTuple):
             self.client_host,
             before.names if self.names is None else tuple(sorted(set(self.names))),
         )
-
-
-class ShareHeartbeatAnswer(NamedTuple):
-    """The response. ``assignment``: None when the member has it already."""
-
-    error: ErrorCode
-    message: str | None
-    member_id: str
-    member_epoch: int
-    heartbeat_interval_ms: int
-    assignment: Assignment | None
 
 
 def check(heartbeat: ShareHeartbeat) -> None:

@@ -18,6 +18,8 @@ from .....protocol.errors import (
     error_for,
 )
 from ...share.ports import ShareState
+from ..modern.heartbeat_answer import HeartbeatAnswer, HeartbeatReply, refused
+from ..modern.pending_reply import PendingReply
 from ..modern.sessions import Sessions
 from ..modern.subscriptions import SubscriptionIndex
 from ..modern.target_runs import ComputedTarget
@@ -27,7 +29,7 @@ from ..record_log import RecordLog
 from ..registry import GroupRegistry
 from .decision import ShareWorld, decide
 from .describe import DescribedShareGroup, described
-from .heartbeat import ShareHeartbeat, ShareHeartbeatAnswer, check
+from .heartbeat import JOIN_EPOCH, ShareHeartbeat, check
 from .initializations import Initializations
 from .leaving import fence
 from .lookup import ShareGroupLookup
@@ -80,28 +82,36 @@ class ShareGroups:
 
     # -- requests
 
-    def heartbeat(self, request: ShareHeartbeat, reply: Callable[[ShareHeartbeatAnswer], None]) -> None:
-        """ShareGroupHeartbeat. ``reply`` is called when the records are written on which the response depends."""
+    def heartbeat(self, request: ShareHeartbeat, reply: HeartbeatReply) -> None:
+        """ShareGroupHeartbeat. ``reply`` is called when the records are written on which the response depends, and the
+        target of a large group is known."""
+        is_stay = request.member_epoch >= JOIN_EPOCH
+        if not (is_stay and self._targets.after(request.group_id, self._heartbeat, request, reply)):
+            self._heartbeat(request, reply)
+
+    def _heartbeat(self, request: ShareHeartbeat, reply: HeartbeatReply) -> None:
+        pending = PendingReply(reply)
         try:
             check(request)
-            self.lookup.check(request.group_id)
-            answer = self._decide(request, reply)
+            answer = self._decide(request, pending.written)
         except KafkaError as error:
-            reply(_refused(error))
+            reply(refused(error))
             return
         group = self.lookup.known(request.group_id)
         if group is not None and answer.member_id in group.members:
             self._sessions.keep_alive(group, answer.member_id)
             self._targets.maybe_begin(group)
             self.initializations.maybe_begin(group)
+            pending.hold(self._targets, request, answer, self._decide)
 
-    def _decide(self, request: ShareHeartbeat, reply: Callable[[ShareHeartbeatAnswer], None]) -> ShareHeartbeatAnswer:
+    def _decide(self, request: ShareHeartbeat, reply: HeartbeatReply) -> HeartbeatAnswer:
         """Raises KafkaError when the request is refused."""
+        self.lookup.check(request.group_id)
         group = self.lookup.of(request)
         records, answer = decide(group, request, ShareWorld(self._ports.topics, self._settings_of(group)))
 
         def written(error: ErrorCode) -> None:
-            reply(answer if error is ErrorCode.NONE else _refused(error_for(error)))
+            reply(answer if error is ErrorCode.NONE else refused(error_for(error)))
 
         if not records:
             self._writer.after_writes(group, written)
@@ -177,7 +187,3 @@ class ShareGroups:
     def _initialized(self, group: ShareGroup, partitions: frozenset[tuple[UUID, int]], done: Written) -> None:
         if not self.write(group, (with_initialized(group.states, partitions),), done):
             done(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
-def _refused(error: KafkaError) -> ShareHeartbeatAnswer:
-    return ShareHeartbeatAnswer(error.code, error.message, "", 0, 0, None)

@@ -22,7 +22,6 @@ from hypothesis.stateful import (
 from pybroker.broker.coordinator.group.consumer import targets
 from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
 from pybroker.broker.coordinator.group.consumer.decision import Decision
-from pybroker.broker.coordinator.group.consumer.heartbeat import HeartbeatAnswer
 from pybroker.broker.coordinator.group.consumer.patterns import resolved_records
 from pybroker.broker.coordinator.group.consumer.records import ClassicMember, ResolvedPattern
 from pybroker.broker.coordinator.group.consumer.targets import assignment_input
@@ -31,6 +30,7 @@ from pybroker.broker.coordinator.group.migration.rules import check_return, has_
 from pybroker.broker.coordinator.group.modern.assignment import assignment_of, pairs
 from pybroker.broker.coordinator.group.modern.assignors.assignor import assign
 from pybroker.broker.coordinator.group.modern.assignors.table import ASSIGNORS
+from pybroker.broker.coordinator.group.modern.heartbeat_answer import HeartbeatAnswer
 from pybroker.broker.coordinator.group.modern.target_changes import target_records
 from pybroker.protocol.errors import (
     FencedInstanceIdError,

@@ -9,8 +9,8 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.group.commit_request import CommitRequest
 from pybroker.broker.coordinator.group.joining import JoinRequest
+from pybroker.broker.coordinator.group.modern.heartbeat_answer import HeartbeatAnswer
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
-from pybroker.broker.coordinator.group.share.heartbeat import ShareHeartbeatAnswer
 from pybroker.broker.coordinator.group.share.share_offsets import NamedPartition
 from pybroker.broker.coordinator.share.ports import StateSummary
 from pybroker.protocol.codec import NULL_UUID
@@ -41,6 +41,32 @@ async def test_new_partitions_get_a_state_in_the_epoch_of_the_group_and_then_a_m
     written = sum(map(len, world.log.store.batches))
     assert (await world.beat("a", 2)).assignment is None
     assert sum(map(len, world.log.store.batches)) == written
+
+
+async def test_heartbeats_of_a_large_group_are_answered_when_its_target_is_known() -> None:
+    world = await ShareGroupWorld.loaded(Topics(t=3_000))
+    await world.beat("a", 0, "t")
+    answers: list[HeartbeatAnswer] = []
+    for member_id, epoch, names in (("a", 1, ()), ("b", 0, ("t",))):
+        world.shares.heartbeat(share_heartbeat(member_id, epoch, *names), answers.append)
+    await world.coordinator.settled()
+    assert not answers, "the target is computed in turns of the event loop"
+    await world.settled()
+    first, second = answers
+    assert (first.member_epoch, first.assignment) == (2, world.topics.assignment(t=range(3_000)))
+    assert (second.member_epoch, sum(map(len, (second.assignment or {}).values()))) == (3, 1_500)
+
+
+async def test_heartbeat_that_waits_for_the_target_of_a_share_group_is_answered_when_the_coordinator_moves() -> None:
+    world = await ShareGroupWorld.loaded(Topics(t=3_000))
+    await world.beat("a", 0, "t")
+    answers: list[HeartbeatAnswer] = []
+    world.shares.heartbeat(share_heartbeat("a", 1), answers.append)
+    await world.coordinator.settled()
+    for partition in range(world.log.partition_count):
+        world.coordinator.partitions.unload(partition, 1)
+    await world.settled()
+    assert [each.error for each in answers] == [ErrorCode.NOT_COORDINATOR]
 
 
 async def test_partitions_by_which_a_topic_grows_begin_at_offset_0() -> None:
@@ -92,17 +118,6 @@ async def test_partition_is_loaded_anew_when_records_are_not_written() -> None:
     assert (await world.beat("b", 0, "t")).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     world.log.append_error = None
     assert len(world.loads) == 1
-
-
-async def test_large_group_gets_its_target_outside_of_requests() -> None:
-    world = await ShareGroupWorld.loaded(Topics(t=3_000))
-    assert (await world.beat("a", 0, "t")).member_epoch == 1
-    await world.settled()
-    assert (await world.beat("a", 1)).assignment is None
-    world.time.advance(1)
-    await world.settled()
-    answer = await world.beat("a", 1)
-    assert answer.assignment == world.topics.assignment(t=range(3_000))
 
 
 async def test_states_of_a_deleted_topic_are_forgotten() -> None:
@@ -240,7 +255,7 @@ async def test_altered_offsets_are_confirmed_once_the_record_of_their_states_is_
 
 async def test_offsets_are_not_altered_while_states_are_created() -> None:
     world = await ShareGroupWorld.loaded(Topics(t=100))
-    answers: list[ShareHeartbeatAnswer] = []
+    answers: list[HeartbeatAnswer] = []
     world.shares.heartbeat(share_heartbeat("a", 0, "t"), answers.append)
     await world.coordinator.settled()
     world.shares.heartbeat(share_heartbeat("a", -1), answers.append)
