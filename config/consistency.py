@@ -163,7 +163,7 @@ def _check_groups(config: Config) -> None:
             config, "offsets.topic.compression.codec", "must be 0 (none), 1 (gzip), 2 (snappy), 3 (lz4) or 4 (zstd)"
         )
     protocols = set(config.list("group.coordinator.rebalance.protocols"))
-    if not {"classic"} <= protocols <= {"classic", "consumer", "share"}:
+    if not {"classic"} <= protocols <= {"classic", "consumer", "share", "streams"}:
         raise _bad(config, "group.coordinator.rebalance.protocols", "must be classic, perhaps with consumer and share")
     if asks_for_consumer_protocol(config):
         _check_consumer_groups(config)

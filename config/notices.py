@@ -28,8 +28,9 @@ _TOO_MANY_REPLICAS = {
 _ACTED_ON_BY_LISTENER = frozenset({"connections.max.reauth.ms", "max.connection.creation.rate", "max.connections"})
 _OF_LISTENER = re.compile(r"(?P<prefix>listener\.name\.[^.]+\.(?:[^.]+\.(?=sasl\.))?)(?P<own>.+)")
 _TLS, _SASL = "ssl.", "sasl."
+_PROTOCOLS = "group.coordinator.rebalance.protocols"
 _SHARE_GROUPS = ("group.share.", "share.coordinator.")
-_SHARE_GROUPS_ARE_OFF = "group.coordinator.rebalance.protocols does not name share"
+_SHARE_GROUPS_ARE_OFF = f"{_PROTOCOLS} does not name share"
 
 
 def notices(config: "Config") -> list[str]:
@@ -88,6 +89,8 @@ def _of_known(config: "Config", name: str, setting: Setting) -> list[str]:
             return [f"{where} has no effect: {note}"]
         case SupportKind.PARTLY if config.value_given(name) != setting.default_value(config.uses_embedded_store):
             return [f"{where} has effect only in part: {note}"]
+        case SupportKind.ACTED_ON if setting.name == _PROTOCOLS:
+            return [f"{where}: streams groups are not served"] if "streams" in config.list(_PROTOCOLS) else []
         case SupportKind.ACTED_ON if setting.name.startswith(_SHARE_GROUPS):
             return [] if _serves_share_groups(config) else [f"{where} has no effect: {_SHARE_GROUPS_ARE_OFF}"]
         case SupportKind.ACTED_ON if setting.name.startswith(_TLS):
@@ -99,7 +102,7 @@ def _of_known(config: "Config", name: str, setting: Setting) -> list[str]:
 
 
 def _serves_share_groups(config: "Config") -> bool:
-    return "share" in config.list("group.coordinator.rebalance.protocols")
+    return "share" in config.list(_PROTOCOLS)
 
 
 def _is_for_tls(config: "Config", name: str, setting: Setting) -> bool:

@@ -6,7 +6,7 @@ Limits: settings of several KRaft nodes stay as they are, and refuse the start.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from .given import Given
@@ -26,8 +26,6 @@ _KRAFT_ONLY = {
 }.difference(_OF_BOTH_MODES)
 _KRAFT_PREFIXES = ("controller.quorum.", "metadata.log.")
 _LISTENERS = ("listeners", "advertised.listeners")
-_PROTOCOLS = "group.coordinator.rebalance.protocols"
-_NOT_SERVED = ("streams",)
 _NODE_ID = re.compile(r"\d+", re.ASCII)
 
 
@@ -39,13 +37,11 @@ class SingleKraftNode:
         settings: the settings of one broker.
         roles: ``process.roles`` as it was given.
         dropped: the settings that were given and have no effect, in the order they were given.
-        unserved: the group protocols among the given ones that pybroker does not serve.
     """
 
     settings: Mapping[str, Given]
     roles: Given
     dropped: Mapping[str, Given]
-    unserved: Sequence[str] = ()
 
     @property
     def notice(self) -> str:
@@ -53,10 +49,9 @@ class SingleKraftNode:
         roles, broker_id = f"process.roles={trim(self.roles.text)} ({self.roles.place})", self.settings.get("broker.id")
         number = f", broker.id={trim(broker_id.text)} ({broker_id.place})" if broker_id is not None else ""
         dropped = ", ".join(f"{name} ({given.place})" for name, given in self.dropped.items())
-        unserved = f"; these group protocols are not served: {', '.join(self.unserved)}" if self.unserved else ""
         return (
             f"{roles} describes a single KRaft node: it runs as one broker with the embedded metadata store{number}; "
-            f"these settings of KRaft have no effect: {dropped}{unserved}"
+            f"these settings of KRaft have no effect: {dropped}"
         )
 
 
@@ -75,7 +70,7 @@ def single_kraft_node(given: Mapping[str, Given]) -> SingleKraftNode | None:
             kept = [each for each in _elements(texts, name) if each.partition("://")[0].upper() not in controllers]
             settings[name] = replace(given[name], text=",".join(kept))
     _number_broker(settings, given)
-    return SingleKraftNode(settings, given["process.roles"], dropped, _leave_out_unserved_protocols(settings))
+    return SingleKraftNode(settings, given["process.roles"], dropped)
 
 
 def _number_broker(settings: dict[str, Given], given: Mapping[str, Given]) -> None:
@@ -84,16 +79,6 @@ def _number_broker(settings: dict[str, Given], given: Mapping[str, Given]) -> No
         settings.setdefault("broker.id", replace(given["node.id"], name="node.id"))
     if "broker.id" in settings and _NODE_ID.fullmatch(trim(settings["broker.id"].text)):
         settings["broker.id.generation.enable"] = replace(settings["broker.id"], text="false", name=None)
-
-
-def _leave_out_unserved_protocols(settings: dict[str, Given]) -> Sequence[str]:
-    """Protocols that only Kafka serves, such as that of Kafka Streams, are taken out of the setting and returned."""
-    if _PROTOCOLS not in settings:
-        return ()
-    given = settings[_PROTOCOLS]
-    protocols = split_list(given.text)
-    settings[_PROTOCOLS] = replace(given, text=",".join(each for each in protocols if each not in _NOT_SERVED))
-    return [each for each in protocols if each in _NOT_SERVED]
 
 
 def _is_dropped(name: str, controllers: set[str]) -> bool:

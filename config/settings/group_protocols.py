@@ -1,4 +1,7 @@
-"""Settings of the newer group protocols (KIP-848, KIP-932). Kafka 3.9 serves them in KRaft mode only."""
+"""Settings of the newer group protocols (KIP-848, KIP-932). Kafka 3.9 serves them in KRaft mode only.
+
+Their bounds are those of Kafka 4.2 where it takes more values than Kafka 3.9.
+"""
 
 from ..checks import OneOf, OneOfInAnyCase, at_least, between
 from ..setting import ACTED_ON, MEDIUM, READ_ONLY, AppliesWhen, OwnDefault, Setting
@@ -48,12 +51,12 @@ SETTINGS = (
             "Shortest session timeout that may be set."),
     Setting("group.consumer.session.timeout.ms", INT, "45000", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,
             "Session timeout given to members."),
-    Setting("group.coordinator.append.linger.ms", INT, "10", at_least(0), MEDIUM, READ_ONLY, NEW_GROUPS,
+    Setting("group.coordinator.append.linger.ms", INT, "10", at_least(-1), MEDIUM, READ_ONLY, NEW_GROUPS,
             "Time for which the newer coordinator gathers writes."),
     Setting("group.coordinator.new.enable", BOOLEAN, "false", None, MEDIUM, READ_ONLY, NEW_GROUPS,
             "Run the newer coordinator.", internal=True),
     Setting("group.coordinator.rebalance.protocols", LIST,
-            "classic", OneOf("consumer", "classic", "share", "unknown"), MEDIUM, READ_ONLY, ACTED_ON,
+            "classic", OneOf("consumer", "classic", "share", "streams"), MEDIUM, READ_ONLY, ACTED_ON,
             "Group protocols that are served: classic, consumer, share.", own_default=PROTOCOLS),
     Setting("group.coordinator.threads", INT, "1", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
             "Threads of the newer coordinator."),
@@ -72,7 +75,7 @@ SETTINGS = (
             "Longest lock on a record that may be set."),
     Setting("group.share.max.session.timeout.ms", INT, "60000", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,
             "Longest session timeout that may be set for share groups."),
-    Setting("group.share.max.size", SHORT, "200", between(10, 1000), MEDIUM, READ_ONLY, ACTED_ON,
+    Setting("group.share.max.size", SHORT, "200", between(1, 1000), MEDIUM, READ_ONLY, ACTED_ON,
             "Most members of a share group."),
     Setting("group.share.min.heartbeat.interval.ms", INT, "5000", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,
             "Shortest heartbeat interval that may be set for share groups."),
@@ -83,7 +86,8 @@ SETTINGS = (
             "Shortest session timeout that may be set for share groups."),
     Setting("group.share.partition.max.record.locks", INT, "200", between(100, 10000), MEDIUM, READ_ONLY, ACTED_ON,
             "Records of a partition that a share group may hold locked.", own_default=MAX_RECORD_LOCKS),
-    Setting("group.share.record.lock.duration.ms", INT, "30000", between(1000, 60000), MEDIUM, READ_ONLY, ACTED_ON,
+    Setting("group.share.record.lock.duration.ms", INT, "30000", between(1000, 3600000), MEDIUM, READ_ONLY,
+            ACTED_ON,
             "How long a record stays locked for the member it was given to."),
     Setting("group.share.session.timeout.ms", INT, "45000", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,
             "Session timeout given to members of a share group."),

@@ -1,6 +1,6 @@
 """Settings of groups and of the share coordinator (KIP-848, KIP-932) that the table of Kafka 3.9 lacks."""
 
-from ..checks import at_least, between
+from ..checks import at_least
 from ..setting import ACTED_ON, HIGH, MEDIUM, READ_ONLY, AppliesWhen, OwnDefault, Setting
 from ..values import INT, SHORT
 
@@ -16,7 +16,7 @@ SETTINGS = (
             "Most share sessions: members of share groups that fetch from this broker."),
     Setting("share.coordinator.load.buffer.size", INT, "5242880", at_least(1), HIGH, READ_ONLY, ACTED_ON,
             "Bytes read at a time when a coordinator loads a partition of the share group state topic."),
-    Setting("share.coordinator.snapshot.update.records.per.snapshot", INT, "500", between(0, 500), MEDIUM, READ_ONLY,
+    Setting("share.coordinator.snapshot.update.records.per.snapshot", INT, "500", at_least(0), MEDIUM, READ_ONLY,
             ACTED_ON,
             "Changes of a share partition between two records with its whole state."),
     Setting("share.coordinator.state.topic.min.isr", SHORT, "2", at_least(1), HIGH, READ_ONLY, ACTED_ON,

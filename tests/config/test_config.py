@@ -325,6 +325,7 @@ def test_security_setting_that_is_empty_or_kafkas_default_is_accepted(text: str)
         ("confluent.support.metrics.enable=true", "is ignored: there is no such setting"),
         ("group.share.max.size=50", "no effect: group.coordinator.rebalance.protocols does not name share"),
         ("share.coordinator.write.timeout.ms=9", "no effect: group.coordinator.rebalance.protocols does not name"),
+        ("group.coordinator.rebalance.protocols=classic,streams", "(settings line 1): streams groups are not served"),
         (SHARE + "group.share.max.groups=50", "no effect: as in Kafka 4.2, the number of share groups has no bound"),
         (
             "offsets.topic.replication.factor=3",

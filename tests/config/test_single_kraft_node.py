@@ -60,12 +60,6 @@ def test_single_kraft_node_keeps_its_settings_of_group_protocols() -> None:
     assert not any("group." in line for line in notices(config))
 
 
-def test_protocol_of_kafka_streams_is_left_out_for_a_single_kraft_node_and_named() -> None:
-    config = load_config(f"{NODE}group.coordinator.rebalance.protocols=classic, consumer, share, streams\n")
-    assert config.list("group.coordinator.rebalance.protocols") == ("classic", "consumer", "share")
-    assert notices(config)[0].endswith("; these group protocols are not served: streams")
-
-
 def test_kraft_quorum_with_one_bootstrap_server_counts_as_a_single_node() -> None:
     text = NODE.replace("voters=1001@localhost:9093", "bootstrap.servers=localhost:9093")
     assert load_config(text).int("broker.id") == 1001

@@ -11,8 +11,12 @@ from pybroker.config.table import BROKER_SECTIONS, BROKER_SETTINGS, TOPIC_SETTIN
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "settings.json").read_text(encoding="utf-8"))
 
-# Kafka prints a sentence of documentation where the others have a range.
+# Kafka prints a sentence of documentation where the others have a range, or Kafka 4.2 takes more values.
 OWN_WORDS = {
+    "group.coordinator.append.linger.ms": "[-1,...]",
+    "group.coordinator.rebalance.protocols": "[consumer, classic, share, streams]",
+    "group.share.max.size": "[1,...,1000]",
+    "group.share.record.lock.duration.ms": "[1000,...,3600000]",
     "remote.log.manager.copier.thread.pool.size": "[1,...] or -1",
     "remote.log.manager.expiration.thread.pool.size": "[1,...] or -1",
 }
