@@ -79,6 +79,8 @@ class ConsumerMember:
         self.owned: dict[OwnedPartition, float] = {}
         self.is_resting = False
         """It sends heartbeats, but commits nothing."""
+        self.is_repeated = False
+        """Copies of its heartbeats come late."""
         self._client = client
         self._history = history
         self._is_over = False
@@ -90,6 +92,8 @@ class ConsumerMember:
         self._revoked_s: float | None = None
         self._told: frozenset[OwnedPartition] | None = None
         """The partitions of the last heartbeat that said which; None: the next one has all fields."""
+        self._late: tuple[ConsumerGroupHeartbeatRequest, frozenset[OwnedPartition]] | None = None
+        """The heartbeat with most partitions in its epoch, of which a copy may come late."""
         self._interval_s = _FIRST_HEARTBEAT_S
         self._next_heartbeat_s = 0.0
 
@@ -116,6 +120,8 @@ class ConsumerMember:
                 if self._client.loop.time() >= self._next_heartbeat_s:
                     await self._heartbeat()
                 await self._reconcile()
+                if self.is_repeated:
+                    await self._repeat()
                 if self.owned and not self.is_resting and self._client.random.random() < _COMMIT_SHARE:
                     await self._commit(self.owned)
             except UnansweredError:
@@ -155,6 +161,8 @@ class ConsumerMember:
         if code is ErrorCode.NONE:
             self._accepted(asked_epoch, answer)
             self._told = owned if self.membership is membership else None
+            if self._late is None or asked_epoch > self._late[0].member_epoch or owned > self._late[1]:
+                self._late = request, owned
             self._next_heartbeat_s = self._client.loop.time() + self._interval_s
         elif code in _FENCED:
             self._client.note(f"is fenced in epoch {self.epoch}: {code.name}")
@@ -199,6 +207,23 @@ class ConsumerMember:
         self.epoch = answer.member_epoch
         self._interval_s = answer.heartbeat_interval_ms / 1000
         self._history.granted(asked_epoch, Grant(self.member_id, self.epoch, assigned))
+
+    async def _repeat(self) -> None:
+        """A copy of a heartbeat comes after the client has given partitions back and has got a newer epoch. It must be
+        refused, because it says that the client has these partitions."""
+        late = self._late
+        if late is None or self._told != frozenset(self.owned) or late[0].member_epoch >= self.epoch:
+            return
+        self._late = None
+        request, owned = late
+        given_back = owned.difference(self.owned, self._target or ())
+        if not given_back or request.topic_partitions is None:
+            return
+        answer: ConsumerGroupHeartbeatResponse = await self._link.ask_once(request, self.membership.version)
+        self._count("late heartbeat", ErrorCode(answer.error_code))
+        if answer.error_code == ErrorCode.NONE:
+            told = f"a late heartbeat of epoch {request.member_epoch} with {sorted(map(str, given_back))} was accepted"
+            self._client.history.violations.append(f"{self.member_id}: {told}")
 
     def _fenced(self) -> None:
         """Give all partitions up, and join anew."""

@@ -1,8 +1,4 @@
-"""Classic mistakes of coordinators of consumer groups as switches, which prove that the checkers notice them.
-
-Left out: a previous epoch that is accepted whatever the client has, because only a late join of the same client can
-make it have more than it was assigned.
-"""
+"""Classic mistakes of coordinators of consumer groups as switches, which prove that the checkers notice them."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,6 +9,7 @@ from uuid import UUID
 
 from pybroker.base.buffer import Buffer
 from pybroker.broker.coordinator.group.consumer import (
+    arrival,
     consumer_group,
     consumer_groups,
     decision,
@@ -214,6 +211,9 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     ),
     "members have as much time as they like to give partitions back": partial(
         _patched, (MemberTimers, "_revocation_due", _nothing)
+    ),
+    "the previous epoch is accepted whatever the client has": partial(
+        _patched, (arrival, "_has_no_more", lambda *arguments: True)
     ),
     "members without heartbeats stay": partial(_patched, (MemberTimers, "_session_ended", _nothing)),
     "a client that does not say what it has has nothing": partial(_patched, (reconciliation, "_owns_any", _owns_any)),

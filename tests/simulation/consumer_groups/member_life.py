@@ -29,6 +29,7 @@ class LifePlan:
     """The plan that all members of a group share. ``lives_s``: the shortest and longest time between two events.
 
     ``protocols``: the group protocols, each the assignor of the classic protocol, or None for the consumer protocol.
+    ``are_repeated``: copies of heartbeats come late.
     """
 
     group: str
@@ -40,6 +41,7 @@ class LifePlan:
     """The share of members that never give partitions back."""
     events: Sequence[str] = _EVENTS
     protocols: Sequence[str | None] = (None,)
+    are_repeated: bool = False
 
 
 class MemberLife:
@@ -105,6 +107,7 @@ class MemberLife:
         member_id = "" if membership.version == 0 else str(UUID(int=self._random.getrandbits(128), version=4))
         if membership.protocol is None:
             self.member = ConsumerMember(client, membership, member_id, self._history)
+            self.member.is_repeated = self._plan.are_repeated
         else:
             self.member = ClassicMember(client, membership, self._history)
         self._task = self._spawn(client.name, self.member.run())

@@ -25,6 +25,7 @@ CAUGHT_BY: dict[str, tuple[int, str]] = {
     "classic members are not told to join again": (9, "not healed"),
     "a partition is given out before it is given back": (2, "got the partition in epoch"),
     "members have as much time as they like to give partitions back": (38, "not healed"),
+    "the previous epoch is accepted whatever the client has": (1, "a late heartbeat of epoch"),
     "members without heartbeats stay": (1, "not healed"),
     "a client that does not say what it has has nothing": (5, "the partition is not the member's"),
     "a member gets a new epoch before it has given partitions back": (2, "although it has to give back partitions"),
@@ -47,6 +48,12 @@ MORE: dict[str, dict[str, Any]] = {
         "fault_count": 0,
         "member_count": 3,
         "lives": LifePlan("consumers", (("stable",),), stuck_share=1.0, protocols=(None, COOPERATIVE)),
+    },
+    "the previous epoch is accepted whatever the client has": {
+        "fault_count": 0,
+        "member_count": 3,
+        "static_count": 0,
+        "lives": LifePlan("consumers", (("stable",),), are_repeated=True),
     },
     "a topic made anew is taken for the old one": {
         "fault_count": 0,
