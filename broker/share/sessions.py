@@ -47,7 +47,7 @@ class ShareSession:
 class ShareSessions:
     """At most ``max_sessions``, with at most ``max_partitions`` partitions in all.
 
-    ``ended`` is called with each session that was removed, and has to release what its member holds.
+    ``ended`` is called with each session that was closed, and has to release what its member holds.
     """
 
     def __init__(self, max_sessions: int, max_partitions: int, ended: Callable[[ShareSession], None]) -> None:
@@ -114,9 +114,35 @@ class ShareSessions:
 
     def close(self, key: MemberKey) -> None:
         """Remove the member's session, if there is one."""
+        session = self._remove(key)
+        if session is not None:
+            self._ended(session)
+
+    def connection_closed(self, connection: object) -> None:
+        """Remove the sessions that were opened by this connection."""
+        for key in tuple(self._by_connection.get(connection, ())):
+            self.close(key)
+
+    def _open(self, session: ShareSession) -> ShareSession:
+        """A session that takes the place of another one has the records that the member holds, as with Kafka."""
+        before = self._sessions.get(session.key)
+        others = len(self._sessions) - (before is not None)
+        partitions = self.partition_count + len(session.partitions) - len(() if before is None else before.partitions)
+        if others >= self._max_sessions or partitions > self._max_partitions:
+            self.close(session.key)
+            raise ShareSessionLimitReachedError()
+        self._remove(session.key)
+        self._sessions[session.key] = session
+        self._by_connection.setdefault(session.connection, set()).add(session.key)
+        self.partition_count += len(session.partitions)
+        group_id = session.key.group_id
+        self._members[group_id] = self._members.get(group_id, 0) + 1
+        return session
+
+    def _remove(self, key: MemberKey) -> ShareSession | None:
         session = self._sessions.pop(key, None)
         if session is None:
-            return
+            return None
         self.partition_count -= len(session.partitions)
         of_connection = self._by_connection[session.connection]
         of_connection.discard(key)
@@ -125,21 +151,4 @@ class ShareSessions:
         self._members[key.group_id] -= 1
         if not self._members[key.group_id]:
             del self._members[key.group_id]
-        self._ended(session)
-
-    def connection_closed(self, connection: object) -> None:
-        """Remove the sessions that were opened by this connection."""
-        for key in tuple(self._by_connection.get(connection, ())):
-            self.close(key)
-
-    def _open(self, session: ShareSession) -> ShareSession:
-        self.close(session.key)
-        is_too_much = self.partition_count + len(session.partitions) > self._max_partitions
-        if len(self._sessions) >= self._max_sessions or is_too_much:
-            raise ShareSessionLimitReachedError()
-        self._sessions[session.key] = session
-        self._by_connection.setdefault(session.connection, set()).add(session.key)
-        self.partition_count += len(session.partitions)
-        group_id = session.key.group_id
-        self._members[group_id] = self._members.get(group_id, 0) + 1
         return session

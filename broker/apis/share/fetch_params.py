@@ -12,9 +12,11 @@ from ..records.fetch import TopicNames
 from ..records.parked_fetches import ParkedFetches
 from .fetch_response import FetchResponses
 
-__all__ = ["ShareFetchHandlerParts", "fetch_params"]
+__all__ = ["ACQUIRE_MODES", "ShareFetchHandlerParts", "fetch_params"]
 
-_RECORD_LIMIT = 1
+_BATCH_OPTIMIZED, _RECORD_LIMIT = 0, 1
+ACQUIRE_MODES = (_BATCH_OPTIMIZED, _RECORD_LIMIT)
+"""Those of the protocol (KIP-1206)."""
 
 
 class ShareFetchHandlerParts(NamedTuple):

@@ -70,8 +70,9 @@ class FetchResponses(NamedTuple):
         fetched: Iterable[FetchedRecords],
         errors: Mapping[SessionPartition, KafkaError],
         acknowledged: AcknowledgeErrors,
+        opened: Iterable[SessionPartition] = (),
     ) -> ShareFetchResponse:
-        """Partitions without records, errors and acknowledgements are left out."""
+        """Partitions without records, errors and acknowledgements are left out, but for those in ``opened``."""
         leaders = HintedLeaders(self.partitions, self.topics)
         found: dict[SessionPartition, PartitionData] = {}
         size_bytes = 0
@@ -94,6 +95,8 @@ class FetchResponses(NamedTuple):
             data = found.setdefault(partition, _data(partition))
             if refusal is not None:
                 data.acknowledge_error_code, data.acknowledge_error_message = refusal.code, refusal.message
+        for partition in opened:
+            found.setdefault(partition, _data(partition))
         if self.throttling is not None and size_bytes:
             # The records are locked for the member, so it gets them; its next request waits.
             self.throttling.fetched(context, size_bytes)

@@ -20,7 +20,7 @@ from ....protocol.errors import (
     UnknownTopicIdError,
 )
 from ....protocol.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
-from ....replication.leader.fetch_session import FINAL_EPOCH
+from ....replication.leader.fetch_session import FINAL_EPOCH, INITIAL_EPOCH
 from ...coordinator.share.ports import SharePartitionKey
 from ...requests.context import RequestContext
 from ...share.active_share_partition import ActiveSharePartition
@@ -29,7 +29,7 @@ from ...share.sessions import SessionPartition, ShareSession
 from ...share.share_fetch import ShareFetch as WaitingFetch
 from ..records.parked_fetches import fetch_bytes
 from .acknowledging import AcknowledgeErrors, Acknowledging, Member, member_key
-from .fetch_params import ShareFetchHandlerParts, fetch_params
+from .fetch_params import ACQUIRE_MODES, ShareFetchHandlerParts, fetch_params
 
 __all__ = ["ShareFetch"]
 
@@ -47,6 +47,8 @@ class ShareFetch:
         asks_for_records = request.max_bytes or request.min_bytes or request.max_records or request.max_wait_ms
         if request.is_renew_ack and asks_for_records:
             raise InvalidRequestError("a request that renews locks cannot fetch records")
+        if request.share_acquire_mode not in ACQUIRE_MODES:
+            raise InvalidRequestError("the acquire mode is unknown")
         sessions = self._parts.shares.sessions
         try:
             session = sessions.fetched(
@@ -162,8 +164,10 @@ class _PendingShareFetch:
     def _maybe_answer(self) -> None:
         if self._acknowledged is None or self._fetched is None:
             return
+        is_opened = self._request.share_session_epoch == INITIAL_EPOCH and self._fetch is not None
+        opened = self._session.partitions if is_opened else ()
         self._response = self._parts.responses.response(
-            self._context, self._key, self._fetched, self._errors, self._acknowledged
+            self._context, self._key, self._fetched, self._errors, self._acknowledged, opened
         )
         if self._future is not None and not self._future.done():  # a closed connection cancels it
             self._future.set_result(self._response)

@@ -97,6 +97,22 @@ async def test_acknowledgement_of_records_of_others_is_refused(world: ShareWorld
     assert world.state.writes == []
 
 
+async def test_first_response_of_a_session_names_partitions_without_records_too(world: ShareWorld) -> None:
+    member = ShareMember(world)
+    opened, next_one = await member.fetch(0), await member.fetch()
+    (data,) = opened.responses[0].partitions
+    assert (data.partition_index, data.error_code, data.acquired_records) == (0, ErrorCode.NONE, [])
+    assert next_one.responses == []
+
+
+async def test_fetch_with_an_unknown_acquire_mode_is_refused_and_does_not_count(world: ShareWorld) -> None:
+    world.produce(b"a")
+    member = ShareMember(world)
+    with pytest.raises(InvalidRequestError):
+        member.send(0, epoch=0, acquire_mode=2)
+    assert await member.offsets(0) == [0]
+
+
 async def test_released_record_wakes_a_fetch_that_waits(world: ShareWorld) -> None:
     world.produce(b"a")
     member, other = ShareMember(world), ShareMember(world, "b")
@@ -170,6 +186,30 @@ async def test_lost_connection_and_closed_session_release_the_records(world: Sha
     assert await member.offsets(0) == [1]
     await member.acknowledge(epoch=-1)
     assert await ShareMember(world, "e").offsets(0) == [1]
+
+
+async def test_session_that_is_opened_anew_keeps_the_records_of_its_member(world: ShareWorld) -> None:
+    world.produce(b"a")
+    member = ShareMember(world)
+    assert await member.offsets(0) == [0]
+    assert await member.offsets(0, epoch=0) == []
+    await member.acknowledge((0, 0, ACCEPT), epoch=1)
+    assert world.state.writes[-1].batches == (StateBatch(0, 0, 2, 1),)
+
+
+async def test_session_that_cannot_be_opened_anew_releases_the_records_of_its_member(tmp_path: Path) -> None:
+    replicas = Replicas(tmp_path)
+    await replicas.order()
+    await replicas.order(TopicPartition(TOPIC, 1))
+    world = ShareWorld(replicas, max_partitions=1)
+    world.produce(b"a")
+    member = ShareMember(world)
+    await member.offsets(0)
+    with pytest.raises(ShareSessionLimitReachedError):
+        await member.fetch(0, 1, epoch=0)
+    assert world.state.writes[-1].batches == (StateBatch(0, 0, 0, 1),)
+    assert len(world.shares) == len(world.shares.sessions) == 0
+    replicas.close()
 
 
 async def test_final_fetch_acknowledges_and_closes_the_session(world: ShareWorld) -> None:
@@ -267,7 +307,7 @@ async def test_unknown_topic_and_partition_are_errors_of_the_partition(world: Sh
     member = ShareMember(world)
     response = await member.fetch(0, 9)
     codes = {data.partition_index: data.error_code for data in response.responses[0].partitions}
-    assert codes == {9: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert codes == {0: ErrorCode.NONE, 9: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     world.hints.names.clear()
     response = await member.fetch()
     assert [data.error_code for data in response.responses[0].partitions] == [ErrorCode.UNKNOWN_TOPIC_ID] * 2

@@ -83,7 +83,14 @@ class MemoryShareState:
 class ShareWorld:
     """A broker with the handlers. ``time`` is the clock of locks; fetches wait on the loop."""
 
-    def __init__(self, replicas: Replicas, *, max_sessions: int = 10, authorizer: Authorizer | None = None) -> None:
+    def __init__(
+        self,
+        replicas: Replicas,
+        *,
+        max_sessions: int = 10,
+        max_partitions: int = 1000,
+        authorizer: Authorizer | None = None,
+    ) -> None:
         self.replicas = replicas
         self.hints = FixedHints()
         self.state = MemoryShareState()
@@ -96,7 +103,7 @@ class ShareWorld:
             SharePorts(self.state, self.time, find_first),
             lambda group_id: self.settings,
             max_sessions=max_sessions,
-            max_partitions=1000,
+            max_partitions=max_partitions,
         )
         self.parked = ParkedFetches(1 << 20)
         self.fetching = ShareFetchParts(

@@ -30,9 +30,6 @@ class GroupWithoutOffsets(ModernGroup):
     def refuses_commit(self, request: CommitRequest, *, is_transactional: bool) -> ErrorCode:
         return ErrorCode.GROUP_ID_NOT_FOUND
 
-    def refuses_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
-        return ErrorCode.GROUP_ID_NOT_FOUND
-
     def refuses_deletion_of_offsets(self) -> ErrorCode:
         return ErrorCode.GROUP_ID_NOT_FOUND
 

@@ -11,6 +11,7 @@ from pybroker.broker.coordinator.group.commit_request import CommitRequest
 from pybroker.broker.coordinator.group.joining import JoinRequest
 from pybroker.broker.coordinator.group.modern.heartbeat_answer import HeartbeatAnswer
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
+from pybroker.broker.coordinator.group.results import OffsetFetchResult
 from pybroker.broker.coordinator.group.share.share_offsets import NamedPartition
 from pybroker.broker.coordinator.share.ports import StateSummary
 from pybroker.protocol.codec import NULL_UUID
@@ -155,7 +156,10 @@ async def test_requests_of_other_types_do_not_find_a_share_group_even_an_empty_o
     groups.consumers.heartbeat(heartbeat("c", 0), lambda topics: frozenset(), lambda told: answers.append(told.error))
     assert answers == [ErrorCode.GROUP_ID_NOT_FOUND]
     assert committed(world) is ErrorCode.GROUP_ID_NOT_FOUND
-    assert groups.commits.fetch(GROUP, [T0], require_stable=False)[0] is ErrorCode.GROUP_ID_NOT_FOUND
+    assert groups.commits.fetch(GROUP, [T0], require_stable=False) == (
+        ErrorCode.NONE,
+        {T0: OffsetFetchResult(-1, -1, "", ErrorCode.NONE)},
+    )
     assert groups.administration.describe(GROUP).state == "Dead"
 
 
