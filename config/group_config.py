@@ -62,16 +62,18 @@ def checked_overrides(config: Config, overrides: Mapping[str, str]) -> None:
     values = _defaults(config)
     for name, text in overrides.items():
         values[name] = value = _parse(name, text)
-        if value != _bounded(config, name, value):
+        if name in _BOUNDS and isinstance(value, int):
             least, most = _BOUNDS[name]
-            bounds = f"{config.shown(least)} to {config.shown(most)}"
-            raise ConfigError(f"{name}={trim(text)}: must be from {bounds}")
+            if value < config.int(least):
+                raise ConfigError(f"{name} must be greater than or equal to {config.shown(least)}")
+            if value > config.int(most):
+                raise ConfigError(f"{name} must be less than or equal to {config.shown(most)}")
     group = GroupConfig(values, overrides)
     for kind in ("consumer", "share"):
         interval, session = f"{kind}.heartbeat.interval.ms", f"{kind}.session.timeout.ms"
         is_set = interval in overrides or session in overrides
         if is_set and group.int(interval) >= group.int(session):
-            raise ConfigError(f"{interval}={group.int(interval)}: must be below {session}={group.int(session)}")
+            raise ConfigError(f"{session}={group.int(session)} must be greater than {interval}={group.int(interval)}")
 
 
 def _defaults(config: Config) -> dict[str, Value | None]:

@@ -197,8 +197,8 @@ class ConsumerGroups:
             return known, ()
         has_members = known is not None and not known.gives_way
         if request.member_epoch != JOIN_EPOCH or (has_members and not isinstance(known, Group)):
-            reason = "not found" if known is None else "not a consumer group"
-            raise GroupIdNotFoundError(f"Group {request.group_id} is {reason}.")
+            reason = "not found" if known is None else "is not a consumer group"
+            raise GroupIdNotFoundError(f"Group {request.group_id} {reason}.")
         self._check_space(request, group_bytes(request.group_id))
         converted = self._conversions.upgrade(known) if has_members and isinstance(known, Group) else ()
         return ConsumerGroup(request.group_id), converted
@@ -218,8 +218,8 @@ class ConsumerGroups:
             raise error_for(error)
         group = self._registry.get(group_id)
         if not isinstance(group, ConsumerGroup):
-            reason = "not found" if group is None else "not a consumer group"
-            raise GroupIdNotFoundError(f"Group {group_id} is {reason}.")
+            reason = "not found" if group is None else "is not a consumer group"
+            raise GroupIdNotFoundError(f"Group {group_id} {reason}.")
         return self.described(group)
 
     def described(self, group: ConsumerGroup) -> DescribedGroup:

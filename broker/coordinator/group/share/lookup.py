@@ -67,5 +67,5 @@ class ShareGroupLookup:
             raise GroupMaxSizeReachedError("The memory for groups is used up (pybroker.groups.max.bytes).")
 
     def _not_found(self, group_id: str) -> GroupIdNotFoundError:
-        reason = "not found" if self._registry.get(group_id) is None else "not a share group"
-        return GroupIdNotFoundError(f"Group {group_id} is {reason}.")
+        reason = "not found" if self._registry.get(group_id) is None else "is not a share group"
+        return GroupIdNotFoundError(f"Group {group_id} {reason}.")

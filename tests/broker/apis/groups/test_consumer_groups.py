@@ -72,7 +72,7 @@ async def test_refused_heartbeat_tells_the_reason() -> None:
     handler = ConsumerGroupHeartbeat(world.coordinator.consumers)
     response = await call(handler, 1, ConsumerGroupHeartbeatRequest(group_id="g", member_id="a", member_epoch=3))
     assert response.error_code == ErrorCode.GROUP_ID_NOT_FOUND
-    assert response.error_message == "Group g is not found."
+    assert response.error_message == "Group g not found."
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.CONSUMER_GROUP_DESCRIBE))

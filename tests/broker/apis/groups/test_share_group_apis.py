@@ -103,7 +103,7 @@ async def test_heartbeat_tells_epoch_interval_and_assignment() -> None:
 async def test_refused_heartbeat_tells_the_reason() -> None:
     world = await ShareGroupWorld.loaded(Topics(t=2))
     response = await ask(world, joining(epoch=3), 1)
-    assert (response.error_code, response.error_message) == (ErrorCode.GROUP_ID_NOT_FOUND, "Group g is not found.")
+    assert (response.error_code, response.error_message) == (ErrorCode.GROUP_ID_NOT_FOUND, "Group g not found.")
 
 
 async def test_member_id_that_is_longer_than_a_uuid_is_invalid() -> None:
@@ -137,7 +137,7 @@ async def test_describe_shows_members_with_their_partitions() -> None:
     assert member.subscribed_topic_names == ["t"]
     (topic,) = member.assignment.topic_partitions
     assert (topic.topic_name, topic.partitions) == ("t", [0, 1])
-    assert (unknown.error_code, unknown.error_message) == (ErrorCode.GROUP_ID_NOT_FOUND, "Group no is not found.")
+    assert (unknown.error_code, unknown.error_message) == (ErrorCode.GROUP_ID_NOT_FOUND, "Group no not found.")
 
 
 @pytest.mark.parametrize(
