@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from pybroker import Broker
+from support.processes.forked_process import Ended, run_forked
 from support.processes.ports import free_port
 from support.processes.small_disk import fill_up, small_disk
 
@@ -42,12 +43,16 @@ class Place:
 
 def start(*settings: str, cwd: Path, prefix: Sequence[str] = ()) -> str:
     """The line of a start that fails with exit code 1."""
-    overrides = [part for setting in settings for part in ("--override", setting)]
-    command = [*prefix, sys.executable, "-m", "pybroker", "--log-level", "error", *overrides]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 1, done.stderr
-    assert "Traceback" not in done.stderr
-    line = done.stderr.strip().splitlines()[-1]
+    words = ["--log-level", "error", *(part for setting in settings for part in ("--override", setting))]
+    if prefix:
+        command = [*prefix, sys.executable, "-m", "pybroker", *words]
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=60)
+        ended = Ended(done.returncode, done.stderr)
+    else:
+        ended = run_forked(words, cwd)
+    assert ended.exit_code == 1, ended.output
+    assert "Traceback" not in ended.output
+    line = ended.output.strip().splitlines()[-1]
     assert line.startswith("pybroker: ")
     return line
 
@@ -488,11 +493,11 @@ def test_metadata_store_on_a_disk_without_inodes_ends_the_start(tmp_path: Path, 
 
 
 def test_long_wait_for_zookeeper_is_explained_while_it_lasts(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pybroker", "--override", f"zookeeper.connect=127.0.0.1:{free_port()}"]
-    command += ["--override", "zookeeper.connection.timeout.ms=2500", "--override", "listeners=PLAINTEXT://127.0.0.1:0"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 1
-    *_, waiting, last = done.stderr.strip().splitlines()
+    words = ["--override", f"zookeeper.connect=127.0.0.1:{free_port()}"]
+    words += ["--override", "zookeeper.connection.timeout.ms=2500", "--override", "listeners=PLAINTEXT://127.0.0.1:0"]
+    exit_code, output = run_forked(words, tmp_path)
+    assert exit_code == 1
+    *_, waiting, last = output.strip().splitlines()
     assert "waiting for a session with ZooKeeper at 127.0.0.1:" in waiting
     assert "for 2500 ms at most: [Errno 111] Connection refused" in waiting
     assert last.startswith("pybroker: no session with ZooKeeper")

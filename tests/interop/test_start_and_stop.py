@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from kafka import KafkaProducer
 from support.processes.broker_process import PYBROKER, BrokerProcess, DidNotStartError
+from support.processes.forked_process import run_forked
 
 
 def pybroker(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
@@ -42,11 +43,11 @@ def last_line(output: str) -> str:
 def test_unsupported_setting_exits_with_code_2_and_one_line(tmp_path: Path, line: str, said: str) -> None:
     file = tmp_path / "server.properties"
     file.write_text(f"log.dirs={tmp_path / 'data'}\n{line}\n")
-    done = pybroker("--config", str(file), cwd=tmp_path)
-    assert done.returncode == 2
-    (only,) = done.stderr.strip().splitlines()
+    exit_code, output = run_forked(["--config", str(file)], tmp_path)
+    assert exit_code == 2
+    (only,) = output.strip().splitlines()
     assert said in only
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in output
     assert not (tmp_path / "data").exists()
 
 
@@ -120,12 +121,13 @@ def test_corrupt_metadata_store_is_named(tmp_path: Path) -> None:
 )
 def test_missing_permission_is_named_with_exit_code_1(tmp_path: Path, setting: str, said: str) -> None:
     listeners = "listeners=PLAINTEXT://127.0.0.1:0"
-    done = pybroker("--log-level", "error", "--override", listeners, "--override", setting, cwd=tmp_path)
-    assert done.returncode == 1
-    assert last_line(done.stderr).startswith("pybroker: ")
-    assert said in last_line(done.stderr)
-    assert len(done.stderr.strip().splitlines()) <= 2
-    assert "Traceback" not in done.stderr
+    words = ["--log-level", "error", "--override", listeners, "--override", setting]
+    exit_code, output = run_forked(words, tmp_path)
+    assert exit_code == 1
+    assert last_line(output).startswith("pybroker: ")
+    assert said in last_line(output)
+    assert len(output.strip().splitlines()) <= 2
+    assert "Traceback" not in output
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write into directories that are read-only")

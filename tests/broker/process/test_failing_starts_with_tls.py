@@ -1,11 +1,10 @@
 """Every start that cannot protect a listener by TLS ends with exit code 1 and one line, without secrets."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from support.in_process.tls_ends import STORES
+from support.processes.forked_process import run_forked
 
 CANARY = "canary-secret"
 
@@ -15,10 +14,9 @@ def start(directory: Path, store: str, *settings: str) -> str:
     every = ["listeners=SSL://127.0.0.1:0", "security.inter.broker.protocol=SSL", f"log.dirs={directory / 'data'}"]
     every += [f"ssl.keystore.location={STORES / store}", "ssl.keystore.password=secret1", *settings]
     overrides = [part for setting in every for part in ("--override", setting)]
-    command = [sys.executable, "-m", "pybroker", "--log-level", "debug", *overrides]
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 1, done.stderr
-    return done.stdout + done.stderr
+    exit_code, output = run_forked(["--log-level", "debug", *overrides], directory)
+    assert exit_code == 1, output
+    return output
 
 
 @pytest.mark.parametrize(

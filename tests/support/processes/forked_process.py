@@ -11,8 +11,9 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["ForkedProcess", "forked_cpu_seconds"]
+__all__ = ["Ended", "ForkedProcess", "forked_cpu_seconds", "run_forked"]
 
 _PROGRAM = Path(__file__).with_name("fork_server.py")
 
@@ -89,3 +90,18 @@ class ForkedProcess:
         """Sends a signal unless the process has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
+
+
+class Ended(NamedTuple):
+    """How a process ended. ``output``: of standard output and standard error."""
+
+    exit_code: int
+    output: str
+
+
+def run_forked(words: Sequence[str], directory: Path) -> Ended:
+    """Runs the command `pybroker` in this directory and waits for its end."""
+    process = ForkedProcess(words, directory, os.environ)
+    with process.stdout as output:
+        told = output.read()
+    return Ended(process.wait(), told)
