@@ -125,9 +125,9 @@ def archive_classes() -> None:
         print(f"No archive of Kafka's classes: {error}", file=sys.stderr, flush=True)
 
 
-def fetch_clients() -> None:
+def fetch_clients(*clients: str) -> None:
     """Fetches Kafka clients of other languages. If one fails, `scripts/fetch-clients` prints why."""
-    subprocess.run(["sh", "scripts/fetch-clients"], cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
+    subprocess.run(["sh", "scripts/fetch-clients", *clients], cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
 
 
 def install_extras() -> None:
@@ -232,13 +232,28 @@ def run_once(options: argparse.Namespace, further: list[str]) -> bool:
 
 
 def prepare() -> None:
-    """Fetches and installs what the tests that run other programs need."""
-    prepare_java()
+    """Fetches and installs what the tests that run other programs need. Each kind of package tool has a thread, because
+    the tools mostly wait for the network.
+    """
+    prepare_java()  # by pip, like the extras
+    run_beside_each_other(prepare_by_maven, install_extras, lambda: fetch_clients("go", "node"))
+
+
+def prepare_by_maven() -> None:
+    """Runs one Maven at a time, because they share a directory of downloaded packages."""
     fetch_kafka()
-    archive_classes()
-    fetch_clients()
-    install_extras()
+    run_beside_each_other(archive_classes, fetch_by_maven)
+
+
+def fetch_by_maven() -> None:
+    fetch_clients("java", "streams")
     fetch_connector()
+
+
+def run_beside_each_other(*steps: Callable[[], None]) -> None:
+    with ThreadPoolExecutor(max_workers=len(steps)) as threads:
+        for done in [threads.submit(step) for step in steps]:
+            done.result()
 
 
 def run_whole(options: argparse.Namespace, further: list[str]) -> list[Outcome]:

@@ -127,3 +127,20 @@ def test_types_are_checked_while_tests_run_and_mistakes_are_printed_at_the_end(
     printed = capsys.readouterr().out.splitlines()
     assert printed[:2] == ["1 passed", "a.py:1: error: no such name"]
     assert printed[2].endswith("types 7 s; failed: types")
+
+
+def test_archives_of_classes_are_made_of_fetched_jars(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    for step in ("prepare_java", "fetch_kafka", "archive_classes", "install_extras", "fetch_connector"):
+        monkeypatch.setattr(script, step, lambda step=step: done.append(step))
+    monkeypatch.setattr(script, "fetch_clients", lambda *clients: done.extend(clients))
+    script.prepare()
+    others = {"go", "node", "java", "streams", "install_extras", "fetch_connector"}
+    assert {*done} == {"prepare_java", "fetch_kafka", "archive_classes"} | others
+    assert done[0] == "prepare_java"
+    assert done.index("fetch_kafka") < min(map(done.index, ("archive_classes", "java", "streams", "fetch_connector")))
+
+
+def test_failed_preparation_is_raised(script: ModuleType) -> None:
+    with pytest.raises(ZeroDivisionError):
+        script.run_beside_each_other(lambda: None, lambda: 1 // 0)
