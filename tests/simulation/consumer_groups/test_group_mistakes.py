@@ -10,6 +10,7 @@ from simulation.clients.consumer_member import COOPERATIVE
 from simulation.consumer_groups.group_mistakes import MISTAKES
 from simulation.consumer_groups.group_run import GroupPlan, run_groups
 from simulation.consumer_groups.member_life import LifePlan
+from simulation.runs.known_seeds import FIXED_OF_GROUPS
 
 RecordProperty = Callable[[str, object], None]
 
@@ -75,6 +76,8 @@ MORE: dict[str, dict[str, Any]] = {
 @cache
 def passes(seed: int, plan_id: str) -> bool:
     """Whether the seed passes without a mistake. Several mistakes are caught by the same seed."""
+    if seed in FIXED_OF_GROUPS and plan_id not in MORE:
+        return True  # `test_group_runs.py` runs it
     return run_groups(seed, plan_of(seed, plan_id)).violation is None
 
 

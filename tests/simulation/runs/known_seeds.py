@@ -1,9 +1,13 @@
 """The seeds that `scripts/test` runs, and those of `scripts/test --long`."""
 
-__all__ = ["FAILED_ONCE", "FIXED", "FIXED_WHEN_LONG"]
+__all__ = ["FAILED_ONCE", "FIXED", "FIXED_OF_GROUPS", "FIXED_OF_SHARES", "FIXED_OF_TRANSACTIONS", "FIXED_WHEN_LONG"]
 
 FIXED = range(1, 51)
-"""Runs in every test run."""
+"""Runs in every test run. Tests of mistakes rely on that: they run such a seed only with the mistake."""
+FIXED_OF_GROUPS = range(1, 13)
+FIXED_OF_SHARES = range(1, 6)
+FIXED_OF_TRANSACTIONS = range(1, 13)
+"""The same for runs of consumer groups, share groups and transactions."""
 FIXED_WHEN_LONG = range(51, 101)
 FAILED_ONCE = {
     107: "an unused block of producer ids whose error nobody handled",

@@ -5,11 +5,11 @@ from functools import cache
 
 import pytest
 from simulation.runs.hash_seeds import outputs_under_two_hash_seeds
+from simulation.runs.known_seeds import FIXED_OF_SHARES
 from simulation.runs.shortening import useful_lines
 from simulation.runs.simulation_run import Result
 from simulation.share_groups.share_run import run_shares
 
-FIXED = range(1, 6)
 FURTHER = range(6, 41)
 TURNS = 40_000
 OUTCOMES = (
@@ -35,7 +35,7 @@ def passed(result: Result) -> Result:
     return result
 
 
-@pytest.mark.parametrize("seed", [*FIXED, *(pytest.param(seed, marks=pytest.mark.long) for seed in FURTHER)])
+@pytest.mark.parametrize("seed", [*FIXED_OF_SHARES, *(pytest.param(seed, marks=pytest.mark.long) for seed in FURTHER)])
 def test_share_groups_keep_their_invariants_within_the_iteration_limit(seed: int) -> None:
     assert passed(run(seed)).counts["turns"] < TURNS
 
@@ -59,7 +59,7 @@ def test_run_of_share_groups_does_not_depend_on_the_hash_seed() -> None:
 
 def test_members_of_share_groups_meet_every_outcome() -> None:
     counts: Counter[str] = Counter()
-    for seed in FIXED:
+    for seed in FIXED_OF_SHARES:
         counts += run(seed).counts
     assert [each for each in OUTCOMES if not counts[f"share group: {each}"]] == []
     assert counts["share group: deliveries"] > counts["share group: records"] > 0
