@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from support.clients.member_processes import java_program
+from support.processes.java_programs import java_program
 
 from transaction_audit.writing import Arguments
 

@@ -6,8 +6,8 @@ from functools import cache
 
 import pytest
 from support.clients.foreign_clients import PROGRAMS
-from support.clients.member_processes import java_program
 from support.clients.topics import create_topic
+from support.processes.java_programs import java_program
 
 CODECS = ["none", "zstd"]
 TAKEN_DOWN = "KafkaException"

@@ -10,8 +10,9 @@ from kafka import TopicPartition as KafkaPythonPartition
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 from support.clients.foreign_clients import PROGRAMS
-from support.clients.member_processes import Members, java_program
+from support.clients.member_processes import Members
 from support.clients.topics import create_topic
+from support.processes.java_programs import java_program
 
 Commit = Callable[[str, str, str, int], str]
 """Commits the offset of partition 0 for (servers, group, topic, offset): "committed", or an error's name."""

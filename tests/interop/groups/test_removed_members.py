@@ -7,8 +7,9 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import MemberToRemove
 from support.clients.foreign_clients import PROGRAMS
-from support.clients.member_processes import Members, java_program
+from support.clients.member_processes import Members
 from support.clients.topics import admin_client, create_topic
+from support.processes.java_programs import java_program
 
 LONG_MS = 300_000
 """A session longer than the test."""

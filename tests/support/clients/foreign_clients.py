@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from support.processes.java import java_executable, kafka_libs
+from support.processes.java import kafka_libs
+from support.processes.java_programs import java_compiler, java_program
 
 __all__ = [
     "CACHE",
@@ -17,6 +18,7 @@ __all__ = [
     "PROGRAMS",
     "bring",
     "client_command",
+    "client_program",
     "java_from_source",
     "kcat_command",
     "running",
@@ -49,16 +51,6 @@ def bring(client: str) -> None:
         pytest.skip(reason)
 
 
-@cache
-def java_compiler() -> str | None:
-    """Returns a Java that runs programs from source, or None."""
-    java = java_executable()
-    if java is None:
-        return None
-    modules = subprocess.run([java, "--list-modules"], capture_output=True, text=True, check=False).stdout
-    return java if "jdk.compiler" in modules else None
-
-
 def java_from_source() -> str:
     java = java_compiler()
     if java is None:
@@ -69,14 +61,17 @@ def java_from_source() -> str:
 def client_command(client: str) -> list[str]:
     """Returns the prefix of a command of clients/README.md, for "java", "go" or "node"."""
     if client == "java":
-        java = java_from_source()
-        bring("java")
-        libs = CACHE / "kafka-clients-4.1.1" / "libs"
-        return [java, *JAVA_OPTIONS, "-cp", f"{libs}/*", str(PROGRAMS / "java" / "Client.java")]
+        return client_program("Client")
     bring(client)
     if client == "go":
         return [str(CACHE / "franz-go" / "client")]
     return ["env", f"NODE_PATH={CACHE / 'kafkajs' / 'node_modules'}", "node", str(PROGRAMS / "node" / "client.js")]
+
+
+def client_program(name: str) -> list[str]:
+    """Returns the command of a Java program of clients/README.md with the client of Kafka 4.1.1."""
+    bring("java")
+    return java_program(PROGRAMS / "java" / f"{name}.java", CACHE / "kafka-clients-4.1.1" / "libs")
 
 
 def streams_java() -> list[str]:

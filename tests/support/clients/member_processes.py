@@ -1,44 +1,22 @@
 """Members of consumer groups as processes, which can be killed or fail by themselves."""
 
-import atexit
 import json
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Mapping
-from functools import cache
-from pathlib import Path
 from types import TracebackType
 
-import pytest
-from support.clients.foreign_clients import PROGRAMS, java_compiler
-from support.processes.java import java_command
+from support.clients.foreign_clients import PROGRAMS
+from support.processes.java_programs import java_program
 from support.time.patience import HANGS_AFTER_S, await_thread
 
-__all__ = ["CLIENTS", "MemberProcess", "Members", "java_program"]
+__all__ = ["CLIENTS", "MemberProcess", "Members"]
 
 CLIENTS = ("java", "confluent", "kafka-python")
 Place = tuple[str, int]
 """Topic and partition."""
-
-
-@cache
-def java_program(source: Path, libs: Path | None = None) -> list[str]:
-    """Returns the command for a program of one file, with Apache Kafka's jars or `libs`; it is compiled once."""
-    if java_compiler() is None:
-        pytest.skip("no Java development kit on PATH")
-    classes = tempfile.mkdtemp(prefix="pybroker-java-")
-    atexit.register(shutil.rmtree, classes, ignore_errors=True)
-    command = java_command(source.stem, libs=libs)
-    path = command.index("-cp") + 1
-    jars = sorted(map(str, Path(command[path]).parent.glob("*.jar")))
-    compiler = [command[0], "--module", "jdk.compiler/com.sun.tools.javac.Main"]
-    subprocess.run([*compiler, "-cp", ":".join(jars), "-d", classes, str(source)], check=True)
-    command[path] += f":{classes}"  # behind the jars, for the archive of their classes
-    return command
 
 
 def _member_command(client: str) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from support.clients.foreign_clients import PROGRAMS
-from support.clients.member_processes import java_program
+from support.processes.java_programs import java_program
 from support.time.patience import HANGS_AFTER_S, await_thread
 
 __all__ = ["ShareMemberProcess", "ShareMembers"]

@@ -4,9 +4,9 @@ import subprocess
 
 import pytest
 from support.clients import tool_server
-from support.clients.foreign_clients import java_compiler
 from support.clients.tool_server import run_main
 from support.processes.java import java_command
+from support.processes.java_programs import java_compiler
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 

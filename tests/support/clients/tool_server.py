@@ -7,9 +7,9 @@ import threading
 from collections.abc import Sequence
 from typing import IO
 
-from support.clients.foreign_clients import PROGRAMS, java_compiler
-from support.clients.member_processes import java_program
+from support.clients.foreign_clients import PROGRAMS
 from support.processes.java import java_command
+from support.processes.java_programs import java_compiler, java_program
 
 __all__ = ["run_main"]
 

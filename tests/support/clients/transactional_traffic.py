@@ -6,7 +6,7 @@ from typing import Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from support.clients.foreign_clients import PROGRAMS
-from support.clients.member_processes import java_program
+from support.processes.java_programs import java_program
 from support.time.patience import READS, await_answer, await_that, await_thread
 
 __all__ = ["GROUP", "RECORDS_EACH", "TransactionalTraffic", "await_offset", "read_committed"]

@@ -5,21 +5,19 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from support.clients.foreign_clients import CACHE, PROGRAMS, bring, client_command
-from support.clients.member_processes import java_program
+from support.clients.foreign_clients import PROGRAMS, client_command, client_program
+from support.processes.java_programs import java_program
 
 __all__ = ["HeldTransaction", "Transactor"]
 
-_JAVA = PROGRAMS / "java" / "Transactor.java"
 Facts = list[dict[str, object]]
 
 
 def _command(client: str) -> list[str]:
     if client == "java-3.9.1":
-        return java_program(_JAVA)
+        return java_program(PROGRAMS / "java" / "Transactor.java")
     if client == "java-4.1.1":
-        bring("java")
-        return java_program(_JAVA, CACHE / "kafka-clients-4.1.1" / "libs")
+        return client_program("Transactor")
     return client_command(client)
 
 

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from support.clients.librdkafka_reader import messages_to_end
-from support.clients.member_processes import java_program
+from support.processes.java_programs import java_program
 from support.time.patience import await_that, await_thread
 
 __all__ = [

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
-from support.clients.foreign_clients import CACHE, PROGRAMS, bring, client_command, kcat_command
-from support.clients.member_processes import java_program
+from support.clients.foreign_clients import PROGRAMS, client_command, client_program, kcat_command
+from support.processes.java_programs import java_program
 from support.security.secured_listeners import Login
 
 __all__ = ["CLIENTS", "Fact", "outcomes"]
@@ -44,5 +44,4 @@ def _command(client: str) -> list[str]:
         return [*client_command("node")[:-1], str(PROGRAMS / "node" / "logins.js")]
     if client == "java-3.9.1":
         return java_program(PROGRAMS / "java" / "Logins.java")
-    bring("java")
-    return java_program(PROGRAMS / "java" / "Logins.java", CACHE / "kafka-clients-4.1.1" / "libs")
+    return client_program("Logins")
