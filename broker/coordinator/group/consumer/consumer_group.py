@@ -188,10 +188,12 @@ class ConsumerGroup(ModernGroup):
         if current.member_id not in self.members:
             self._set_metadata(MemberMetadata(current.member_id))
         member = self.members[current.member_id]
-        self._release(member.current)
-        for assignment in (current.assigned, current.revoking):
-            self.owners.update(dict.fromkeys(pairs(assignment), current.member_id))
-            self._grow(owned_bytes(assignment))
+        before = member.current
+        if current.assigned != before.assigned or current.revoking != before.revoking:  # often only the epoch differs
+            self._release(before)
+            for assignment in (current.assigned, current.revoking):
+                self.owners.update(dict.fromkeys(pairs(assignment), current.member_id))
+                self._grow(owned_bytes(assignment))
         self.members[current.member_id] = member._replace(current=current)
 
     def _release(self, current: CurrentMember) -> None:

@@ -46,7 +46,7 @@ from .member import ConsumerMember
 from .memory import metadata_bytes
 from .name_patterns import check_new_pattern
 from .patterns import resolved_records
-from .records import GroupEpoch, GroupRecord, MemberMetadata, ResolvedPattern
+from .records import CurrentMember, GroupEpoch, GroupRecord, MemberMetadata, ResolvedPattern
 from .regexes import Hidden, PatternResolution
 from .settings import ConsumerGroupSettings
 from .target_runs import TargetRuns
@@ -297,7 +297,8 @@ class ConsumerGroups:
         self.rebalances += any(isinstance(each, GroupEpoch) for each in records)
         self._timers.follow(group, records)
         self.classic.follow(group, records)
-        self._note_topics(group)
+        if not all(isinstance(each, CurrentMember) for each in records):  # the usual change: nobody subscribes
+            self._note_topics(group)
 
     def _note_topics(self, group: ConsumerGroup) -> None:
         self._index.set(group.group_id, frozenset(group.subscriptions.topics))

@@ -33,7 +33,7 @@ from .heartbeat import JOIN_EPOCH, ShareHeartbeat, check
 from .initializations import Initializations
 from .leaving import fence
 from .lookup import ShareGroupLookup
-from .records import RecordKind, Removed, ShareRecord
+from .records import CurrentMember, RecordKind, Removed, ShareRecord
 from .settings import ShareGroupSettings
 from .share_group import ShareGroup
 from .states import topic_names, topics_named, with_initialized, without_topics
@@ -164,7 +164,8 @@ class ShareGroups:
         for record in records:
             if isinstance(record, Removed) and record.kind is RecordKind.MEMBER:
                 self._sessions.end(group, record.name)
-        self._note_topics(group)
+        if not all(isinstance(each, CurrentMember) for each in records):  # the usual change: nobody subscribes
+            self._note_topics(group)
 
     def _note_topics(self, group: ShareGroup) -> None:
         self._index.set(group.group_id, frozenset((*group.subscribers.topics, *topic_names(group.states))))
