@@ -26,7 +26,7 @@ LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
 Acl = tuple[AclResourceType, str, PatternType, str, str, AclOperation, AclPermission]
 """Type, name and pattern type of the resource; principal, host, operation and permission."""
 ADMINISTRATOR = (PRINCIPAL, ADMIN_HOST, AclOperation.ALL, ALLOW)
-EVERY_ACL = {
+EVERY_ACL: dict[str, object] = {
     "resource_type_filter": 1, "resource_name_filter": None, "pattern_type_filter": 1,
     "principal_filter": None, "host_filter": None, "operation": 1, "permission_type": 1,
 }  # fmt: skip
@@ -135,13 +135,16 @@ def record_verdicts(
         client = Conversation(("127.0.0.1", login_port), "client", source_host=CLIENT_HOST, user=USER)
     try:
         prepare(admin, is_open=is_open)
+        present: frozenset[Acl] | None = None
         for acls, questions in _questions(principal, only).items():
             are_set = False
             for question in questions:
                 if not are_set:
-                    set_acls(admin, acls, is_open=is_open)
+                    present = set_acls(admin, acls, is_open=is_open, present=present)
                 client.ask(question.request, question.version, note=question.note, see=SEEN.get(question.key))
                 are_set = question.key not in CHANGE_ACLS
+                if not are_set:
+                    present = None
     finally:
         admin.close()
         client.close()
@@ -185,26 +188,49 @@ def prepare(admin: Conversation, *, is_open: bool) -> None:
             pass
 
 
-def set_acls(admin: Conversation, acls: frozenset[Acl], *, is_open: bool) -> None:
-    """Make these the only ACLs, beside the administrator's."""
-    of_types = [{**EVERY_ACL, "resource_type_filter": kind} for kind in (2, 3, 5)]
-    of_cluster = [
-        {**EVERY_ACL, "resource_type_filter": 4, "host_filter": host} for host in ("*", CLIENT_HOST, OTHER_HOST)
-    ]
-    filters = [EVERY_ACL] if is_open else [*of_types, *of_cluster]
+def set_acls(
+    admin: Conversation, acls: frozenset[Acl], *, is_open: bool, present: frozenset[Acl] | None = None
+) -> frozenset[Acl]:
+    """Make these the only ACLs, beside the administrator's; return all. ``present``: those there now, if they are
+    known: then only the different ones are changed.
+    """
     places = {acl[:3] for acl in acls} | (set() if is_open else {(AclResourceType.CLUSTER, CLUSTER_NAME, LITERAL)})
-    kept = {(kind, name, pattern, *ADMINISTRATOR) for kind, name, pattern in places}
-    deleted = admin.unrecorded(plain_request(ApiKey.DELETE_ACLS, filters=filters), 3)
-    assert not any(each.error_code for each in deleted.filter_results), deleted
+    wanted = acls | {(kind, name, pattern, *ADMINISTRATOR) for kind, name, pattern in places}
+    filters = (
+        _all_but_the_administrators(is_open) if present is None else [_only(each) for each in sorted(present - wanted)]
+    )
+    if filters:
+        deleted = admin.unrecorded(plain_request(ApiKey.DELETE_ACLS, filters=filters), 3)
+        assert not any(each.error_code for each in deleted.filter_results), deleted
     creations = [
         {
             "resource_type": kind, "resource_name": name, "resource_pattern_type": pattern, "principal": principal,
             "host": host, "operation": operation, "permission_type": permission,
         }
-        for kind, name, pattern, principal, host, operation, permission in sorted(acls | kept)
+        for kind, name, pattern, principal, host, operation, permission in sorted(wanted - (present or frozenset()))
     ]  # fmt: skip
-    created = admin.unrecorded(plain_request(ApiKey.CREATE_ACLS, creations=creations), 3)
-    assert not any(each.error_code for each in created.results), created
+    if creations:
+        created = admin.unrecorded(plain_request(ApiKey.CREATE_ACLS, creations=creations), 3)
+        assert not any(each.error_code for each in created.results), created
+    return wanted
+
+
+def _all_but_the_administrators(is_open: bool) -> list[dict[str, object]]:
+    """Filters of all ACLs, except the administrator's right to the cluster where it needs that."""
+    of_types = [{**EVERY_ACL, "resource_type_filter": kind} for kind in (2, 3, 5)]
+    of_cluster = [
+        {**EVERY_ACL, "resource_type_filter": 4, "host_filter": host} for host in ("*", CLIENT_HOST, OTHER_HOST)
+    ]
+    return [EVERY_ACL] if is_open else [*of_types, *of_cluster]
+
+
+def _only(acl: Acl) -> dict[str, object]:
+    """The filter of one ACL."""
+    kind, name, pattern, principal, host, operation, permission = acl
+    return {
+        "resource_type_filter": kind, "resource_name_filter": name, "pattern_type_filter": pattern,
+        "principal_filter": principal, "host_filter": host, "operation": operation, "permission_type": permission,
+    }  # fmt: skip
 
 
 def _codes(value: Json) -> Json:
