@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
@@ -11,17 +10,8 @@ from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 from ...base.topic_partition import TopicPartition
 from .archive_rows import DATA, DEAD_LETTERS, PARTITIONED_BY, commits_of, read_archive
 from .file_rows import rows_by_file
-from .manifest import (
-    Commit,
-    DataFile,
-    PartitionRows,
-    batch_name,
-    compaction_name,
-    current_files,
-    replaced_files,
-    rows_of_partitions,
-)
-from .table_commits import MANIFEST
+from .manifest import DataFile, PartitionRows, current_files, replaced_files
+from .manifest_faults import manifest_faults
 from .table_files import HadoopFiles
 from .table_formats import logs_of
 
@@ -38,8 +28,7 @@ def archive_faults(spark: SparkSession, root: str) -> Iterator[str]:
     """
     files = HadoopFiles(spark, root)
     commits = commits_of(files)
-    yield from range_faults(commits)
-    yield from compaction_faults(commits)
+    yield from manifest_faults(commits)
     replaced = replaced_files(commits)
     for table in (DATA, DEAD_LETTERS):
         named = {path: file for path, file in current_files(commits).items() if path.startswith(f"{table}/")}
@@ -51,40 +40,6 @@ def archive_faults(spark: SparkSession, root: str) -> Iterator[str]:
             rows = read_archive(spark, root, table)
             yield from row_faults(table, named, rows)
             yield from repeated_offsets(rows)
-
-
-def range_faults(commits: Sequence[Commit]) -> Iterator[str]:
-    """Yields faults of the commits: a missing micro-batch, or one that does not begin where the previous one ended."""
-    batches = [commit for commit in commits if commit.is_batch]
-    for number, commit in enumerate(batches):
-        if commit.name != batch_name(number):
-            yield f"{MANIFEST}/{batch_name(number)}.json is missing"
-            return
-    for last, commit in itertools.pairwise(batches):
-        for at, (start, _) in commit.ranges.items():
-            if at in last.ranges and last.ranges[at][1] != start:
-                yield f"{commit.name} has {at} from {start} on, {last.name} ended at {last.ranges[at][1]}"
-
-
-def compaction_faults(commits: Sequence[Commit]) -> Iterator[str]:
-    """Yields faults of compactions: a missing one, a replaced file that is unknown or was replaced before, or other
-    rows than before.
-    """
-    compactions = [commit for commit in commits if not commit.is_batch]
-    known = {file.path: file for commit in commits for file in commit.files}
-    replaced: set[str] = set()
-    for number, commit in enumerate(compactions):
-        if commit.name != compaction_name(number):
-            yield f"{MANIFEST}/{compaction_name(number)}.json is missing"
-            return
-        for path in commit.replaces:
-            if path not in known or path in replaced:
-                why = "was replaced before" if path in known else "is in no commit"
-                yield f"{commit.name} replaces {path}, which {why}"
-        replaced.update(commit.replaces)
-        before = rows_of_partitions(known[path] for path in commit.replaces if path in known)
-        if rows_of_partitions(commit.files) != before:
-            yield f"{commit.name} has other rows than the files that it replaces"
 
 
 def file_faults(named: dict[str, DataFile], there: dict[str, int]) -> Iterator[str]:

@@ -21,6 +21,7 @@ from .done_commits import DoneCommits
 from .file_rows import rows_by_file
 from .footers import rows_by_footers
 from .manifest import Commit, DataFile, ManifestError, PartitionRows, Ranges, batch_name
+from .manifest_shortening import ManifestShortening
 from .table_commits import STAGING, TableCommits
 from .table_files import HadoopFiles
 from .table_formats import PARQUET, logs_of
@@ -61,6 +62,7 @@ class Archive:
         self._json_schema = json_schema
         self._files = HadoopFiles(spark, root)
         self._table = TableCommits(self._files)
+        self._shortening = ManifestShortening(self._files)
         self._logs = logs_of(self._files, table_format)
         self._values = values
         self._schema: ValueSchema | None = None
@@ -73,8 +75,7 @@ class Archive:
         are finished first. Raises SchemaError if the values can't be decoded into the table's columns."""
         self._table.recover()
         self._schema = fixed_schema(self._files, self._values)
-        for logs in self._logs:
-            logs.catch_up(self._table.find)
+        self._catch_up()
         given = self._given | bounded_source(available_now)
         frame = self._spark.readStream.format("pybroker").options(**given).load()
         writer = frame.writeStream.foreachBatch(self.commit_batch)
@@ -88,10 +89,7 @@ class Archive:
         """
         name = batch_name(batch_id)
         ranges = batch_ranges(self._files, CHECKPOINT, batch_id)
-        committed = self._table.find(name)
-        if committed is not None:
-            if committed.ranges != ranges:
-                raise ManifestError(f"{self._files.root}: {name} has other offsets than the checkpoint")
+        if self._table.has(name, ranges):
             return
         directory = f"{name}-{uuid.uuid4()}"
         codec = CODECS.get(str(self._spark.conf.get("spark.sql.parquet.compression.codec")))
@@ -108,10 +106,15 @@ class Archive:
         for logs in self._logs:
             logs.add(commit)
         self.done.add(commit)
+        self._shortening.maybe_shorten(batch_id, self._catch_up)
 
     def rows_of(self, batch_id: int) -> int:
         """Returns the rows of a micro-batch that this job committed recently; 0 for others."""
         return self.done.rows_of(batch_name(batch_id))
+
+    def _catch_up(self) -> None:
+        for logs in self._logs:
+            logs.catch_up(self._table.find, self._table.summary())
 
     def _written_by_tasks(self, name: str, batch_id: int, directory: str, codec: str) -> dict[str, DataFile]:
         """Returns the written files as they will be named in the table, by their path in `directory`."""

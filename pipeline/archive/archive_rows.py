@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
+from ..values.json_columns import decode_json
+from ..values.value_schema import JSON
+from .commit_reader import CommitReader
 from .manifest import Commit, ManifestError, current_files
-from .table_commits import TableCommits
 from .table_files import HadoopFiles
 from .table_values import stored_schema
 
@@ -22,7 +24,6 @@ TABLE = "table"
 PARTITIONED_BY = ("topic", "date")
 
 _DAY = "date_add(date'1970-01-01', cast(floor(unix_micros(timestamp) / 86400000000) as int))"
-_BROKEN = "_broken"
 _ERROR = "error"
 DECODED = "decoded"
 """The value as typed columns."""
@@ -34,23 +35,22 @@ def archive_rows(
     """Returns rows of the format "pybroker" with two more columns: `date`, the day of the timestamp in UTC whatever the
     session's time zone, and `table`, which is DATA or DEAD_LETTERS.
 
-    With `json_schema` there is also `json`, the value as typed columns. A value that does not match the schema makes
-    the row a dead letter. A tombstone has no value, so its `json` is null. With `decode`, a function on columns of
-    `pipeline/values/`, there are `decoded` and `error` instead; a row with an error is a dead letter.
+    With `decode`, a function on columns of `pipeline/values/`, there are also `decoded`, the value as typed columns,
+    and `error`; a row with an error is a dead letter. A tombstone has no value, so its `decoded` is null. `json_schema`
+    is an older form of decoding JSON: the column is `json`, and there is no `error`.
     """
     rows = frame.withColumn("date", F.expr(_DAY))
+    if json_schema is not None:
+        return _decoded(rows, JSON, decode_json("value", json_schema)).drop(_ERROR)
     if decode is not None:
-        rows = rows.withColumn(DECODED, decode("value"))
-        rows = rows.withColumn(_ERROR, F.col(f"{DECODED}.error")).withColumn(DECODED, F.col(f"{DECODED}.value"))
-        return rows.withColumn(TABLE, F.when(F.col(_ERROR).isNotNull(), DEAD_LETTERS).otherwise(DATA))
-    if json_schema is None:
-        return rows.withColumn(TABLE, F.lit(DATA))
-    with_broken = StructType([*json_schema.fields, StructField(_BROKEN, StringType())])
-    parsed = F.from_json(F.col("value").cast("string"), with_broken, {"columnNameOfCorruptRecord": _BROKEN})
-    rows = rows.withColumn("json", parsed)
-    is_dead = F.col("value").isNotNull() & (F.col("json").isNull() | F.col(f"json.{_BROKEN}").isNotNull())
-    rows = rows.withColumn(TABLE, F.when(is_dead, DEAD_LETTERS).otherwise(DATA))
-    return rows.withColumn("json", F.when(F.col("value").isNotNull() & ~is_dead, _struct(json_schema)))
+        return _decoded(rows, DECODED, decode("value"))
+    return rows.withColumn(TABLE, F.lit(DATA))
+
+
+def _decoded(rows: DataFrame, name: str, result: Column) -> DataFrame:
+    rows = rows.withColumn(name, result)
+    rows = rows.withColumn(_ERROR, F.col(f"{name}.error")).withColumn(name, F.col(f"{name}.value"))
+    return rows.withColumn(TABLE, F.when(F.col(_ERROR).isNotNull(), DEAD_LETTERS).otherwise(DATA))
 
 
 def commits_of(files: HadoopFiles) -> list[Commit]:
@@ -58,7 +58,7 @@ def commits_of(files: HadoopFiles) -> list[Commit]:
 
     An archive without commits may have data: the first commit of a job was interrupted, or the manifest was lost.
     """
-    commits = TableCommits(files).all()
+    commits = CommitReader(files).all()
     if not commits and not any(files.exists(table) for table in (DATA, DEAD_LETTERS)):
         raise ManifestError(f"there is no archive at {files.given}")
     return commits
@@ -83,7 +83,3 @@ _COLUMNS = (
     "key binary, value binary, partition int, offset bigint, timestamp timestamp, timestampType int, "
     "headers array<struct<key: string, value: binary>>"
 )
-
-
-def _struct(schema: StructType) -> Column:
-    return F.struct(*(F.col(f"json.`{field.name}`").alias(field.name) for field in schema.fields))

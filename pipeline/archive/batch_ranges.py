@@ -11,8 +11,8 @@ import json
 
 from ..options.partition_json import PartitionNumbers
 from ..topics.stream_position import Position, beginning_of, offsets_of
+from .commit_reader import TableFiles
 from .manifest import ManifestError, Ranges
-from .table_commits import TableFiles
 
 _VERSION = "v1"
 

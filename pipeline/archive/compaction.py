@@ -23,6 +23,7 @@ from .archive_rows import commits_of
 from .compaction_plan import Wanted, directory_of, small_file_groups
 from .file_rows import rows_by_file
 from .manifest import (
+    COMPACTION,
     Commit,
     DataFile,
     ManifestError,
@@ -31,6 +32,7 @@ from .manifest import (
     current_files,
     rows_of_partitions,
 )
+from .summary import newest
 from .table_commits import COMPACTING, TableCommits
 from .table_files import HadoopFiles
 from .table_formats import logs_of
@@ -67,12 +69,12 @@ class Compaction:
         self._table.recover()
         self._update_logs()
         commits = commits_of(self._files)
-        number = sum(not commit.is_batch for commit in commits)
+        number = newest(commits, COMPACTION) + 1
         groups = small_file_groups(current_files(commits).values(), self._wanted)
         at_once = 2 * self._spark.sparkContext.defaultParallelism
         for start in range(0, len(groups), at_once):
             for frames in self._frames_by_columns(groups[start : start + at_once]):
-                merged = self._merge(compaction_name(number), frames)
+                merged = self._merge(number, frames)
                 self._update_logs()
                 yield merged
                 number += 1
@@ -85,7 +87,7 @@ class Compaction:
     def _update_logs(self, forget_until_ms: int | None = None) -> None:
         """Adds missing commits to the logs of all formats: an archive job may have started a log meanwhile."""
         for logs in logs_of(self._files):
-            logs.catch_up(self._table.find)
+            logs.catch_up(self._table.find, self._table.summary())
             if forget_until_ms is not None:
                 logs.forget(forget_until_ms)
 
@@ -100,15 +102,16 @@ class Compaction:
                 found[frame.schema.json()].append((group, frame))
         return list(found.values())
 
-    def _merge(self, name: str, frames: Sequence[GroupFrame]) -> Commit:
+    def _merge(self, number: int, frames: Sequence[GroupFrame]) -> Commit:
+        name = compaction_name(number)
         groups = [group for group, _ in frames]
         directory = f"{name}-{uuid.uuid4()}"
-        numbered = [frame.withColumn(_GROUP, F.lit(number)) for number, (_, frame) in enumerate(frames)]
+        numbered = [frame.withColumn(_GROUP, F.lit(at)) for at, (_, frame) in enumerate(frames)]
         whole = reduce(DataFrame.unionByName, numbered)
         whole.write.partitionBy(_GROUP).parquet(f"{self._files.root}/{COMPACTING}/{directory}")
         written = self._written_files(name, directory, groups)
         replaces = tuple(file.path for group in groups for file in group)
-        self._check_that_all_are_current(name, replaces)
+        self._check_that_all_are_current(number, replaces)
         commit = Commit(name, {}, tuple(written.values()), replaces)
         self._table.publish(commit, directory, {source: file.path for source, file in written.items()})
         return commit
@@ -161,8 +164,7 @@ class Compaction:
             found |= files
         return found
 
-    def _check_that_all_are_current(self, name: str, replaces: Sequence[str]) -> None:
+    def _check_that_all_are_current(self, number: int, replaces: Sequence[str]) -> None:
         commits = self._table.all()
-        is_new = all(commit.name != name for commit in commits)
-        if not is_new or not current_files(commits).keys() >= set(replaces):
+        if newest(commits, COMPACTION) >= number or not current_files(commits).keys() >= set(replaces):
             raise ManifestError(f"{self._files.root}: another compaction has committed meanwhile; run one at a time")

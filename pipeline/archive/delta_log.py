@@ -17,9 +17,10 @@ import deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 
-from .log_files import table_columns, topic_and_date
+from .log_files import distinct_columns, table_columns, topic_and_date
 from .manifest import DataFile
-from .table_log import NONE_YET, LogEntry, LogError, RaceError
+from .summary import NONE_YET
+from .table_log import LogEntry, LogError, RaceError
 
 _PARTITIONED_BY = ["topic", "date"]
 
@@ -42,9 +43,9 @@ class DeltaLog:
                 if not entry.added:
                     return
                 delta = self._created(entry.added[0])
-            if _last(delta, entry.commit.kind) >= entry.commit.number:
+            if entry.is_in(lambda kind: _last(delta, kind)):
                 return
-            self._add_new_columns(delta, entry.added)
+            self._add_new_columns(delta, entry.files_with_columns)
             reached = {kind: number for kind, number in entry.reached.items() if number > _last(delta, kind)}
             transactions = [Transaction(_application(kind), number) for kind, number in reached.items()]
             delta.create_write_transaction(
@@ -80,24 +81,28 @@ class DeltaLog:
 
     def _add_new_columns(self, delta: Any, files: Sequence[DataFile]) -> None:
         """Adds the columns, also inside others, that a job with another JSON schema wrote."""
-        for file in files[:1]:  # all files of a commit have the same columns
+        for columns in distinct_columns(self._root, files):
             known = {field.name: field.type for field in delta.schema().fields}
-            fields = deltalake.Schema.from_arrow(table_columns(self._root / file.path)).fields
+            fields = deltalake.Schema.from_arrow(columns).fields
             if new := [field for field in fields if known.get(field.name) != field.type]:
                 delta.alter.add_columns(new)
 
     def _actions(self, entry: LogEntry, known: Collection[str]) -> list[AddAction | RemoveAction]:
         now_ms = int(time.time() * 1000)
-        has_new_rows = entry.commit.is_batch
         start = len(f"{self._table}/")
         added = [
             AddAction(
-                file.path[start:], file.size_bytes, _partition_values(file.path), now_ms, has_new_rows, _stats(file)
+                file.path[start:],
+                file.size_bytes,
+                _partition_values(file.path),
+                now_ms,
+                entry.has_new_rows,
+                _stats(file),
             )
             for file in entry.added
         ]
         removed = [
-            RemoveAction(path[start:], has_new_rows, now_ms, None, _partition_values(path))
+            RemoveAction(path[start:], entry.has_new_rows, now_ms, None, _partition_values(path))
             for path in entry.removed
             if path in known
         ]

@@ -29,9 +29,10 @@ from pyiceberg.manifest import DataFileContent, FileFormat
 from pyiceberg.typedef import Record
 from sqlalchemy.exc import SQLAlchemyError
 
-from .log_files import table_columns, topic_and_date
+from .log_files import distinct_columns, table_columns, topic_and_date
 from .manifest import KINDS, DataFile
-from .table_log import NONE_YET, LogEntry, LogError, RaceError
+from .summary import NONE_YET
+from .table_log import LogEntry, LogError, RaceError
 
 ICEBERG = "iceberg"
 CATALOG = f"{ICEBERG}/catalog.sqlite"
@@ -63,11 +64,11 @@ class IcebergLog:
                     return
                 table = self._created(catalog, entry.added[0])
             reached = _reached(table)
-            if reached[entry.commit.kind] >= entry.commit.number:
+            if entry.is_in(reached.__getitem__):
                 return
-            for file in entry.added[:1]:  # all files of a commit have the same columns
+            for found in distinct_columns(self._root, entry.files_with_columns):
                 with table.update_schema() as columns:
-                    columns.union_by_name(table_columns(self._root / file.path))
+                    columns.union_by_name(found)
             reached |= {kind: number for kind, number in entry.reached.items() if number > reached[kind]}
             properties = {_property(kind): str(number) for kind, number in reached.items()}
             with table.transaction() as change:

@@ -92,12 +92,6 @@ def compaction_name(number: int) -> str:
     return commit_name(COMPACTION, number)
 
 
-def compactions_up_to_the_last(names: Iterable[str]) -> list[str]:
-    """Returns the names of all compactions up to the newest in `names`, in order."""
-    numbers = [int(name.removeprefix(f"{COMPACTION}-")) for name in names if name.startswith(f"{COMPACTION}-")]
-    return [compaction_name(number) for number in range(max(numbers, default=-1) + 1)]
-
-
 def rows_of_partitions(files: Iterable[DataFile]) -> dict[TopicPartition, PartitionRows]:
     """Returns the rows of each partition over all files."""
     found: dict[TopicPartition, PartitionRows] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .table_commits import Listed
+from .commit_reader import Listed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

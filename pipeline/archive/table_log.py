@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from .manifest import KINDS, Commit, DataFile, ManifestError, commit_name, replaced_files
+from .manifest import COMPACTION, KINDS, Commit, DataFile, ManifestError, commit_name, replaced_files
+from .summary import NONE_YET, Summary
 
-NONE_YET = -1
 _ATTEMPTS = 20
 """Two jobs at most add to a log at a time; a job that loses so many races has another problem."""
 
@@ -31,14 +31,29 @@ class RaceError(LogError):
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """A commit's changes to one table. `removed`: paths; the log may lack some of them. `reached`: the numbers of the
-    newest commits, by kind, that the log holds with this entry.
+    """A commit's changes to one table, or a summary, which begins a log. `removed`: paths; the log may lack some of
+    them. `reached`: the numbers of the newest commits, by kind, that the log holds with this entry.
     """
 
     commit: Commit
     added: tuple[DataFile, ...]
     removed: tuple[str, ...]
     reached: Mapping[str, int]
+
+    def is_in(self, last: Callable[[str], int]) -> bool:
+        """Returns whether a log has the entry. `last`: the number of its newest commit of a kind, or NONE_YET."""
+        if isinstance(self.commit, Summary):
+            return any(last(kind) != NONE_YET for kind in KINDS)
+        return last(self.commit.kind) >= self.commit.number
+
+    @property
+    def has_new_rows(self) -> bool:
+        return self.commit.kind != COMPACTION
+
+    @property
+    def files_with_columns(self) -> tuple[DataFile, ...]:
+        """Files that have all columns of the entry. All files of a commit have the same columns."""
+        return self.added if isinstance(self.commit, Summary) else self.added[:1]
 
 
 class TableLog(Protocol):
@@ -66,14 +81,18 @@ class TableLogs:
         self._name = name
         self._logs = dict(logs)
 
-    def catch_up(self, find: Callable[[str], Commit | None]) -> None:
-        """Adds the commits that the logs lack. `find` returns a commit of the manifest by its name, or None.
+    def catch_up(self, find: Callable[[str], Commit | None], summary: Summary | None = None) -> None:
+        """Adds the commits that the logs lack. `find` returns a commit of the manifest by its name, or None. New logs
+        begin with the summary; other logs have all that it covers, because a job writes it after it has caught up.
 
         Files that a later one of these commits replaces are left out, because they may be deleted already. Raises
         ManifestError.
         """
-        missing = self._missing(find)
+        missing = self._missing(find, {} if summary is None else summary.through)
         replaced = replaced_files(missing)
+        if summary is not None:
+            files = tuple(file for file in summary.files if file.path not in replaced)
+            self._add(replace(summary, files=files, replaces=(), replaced_ms=()), summary.through)
         reached: dict[str, int] = {}
         for commit in missing:
             reached[commit.kind] = commit.number
@@ -105,12 +124,12 @@ class TableLogs:
             with self._errors():
                 log.forget(until_ms)
 
-    def _missing(self, find: Callable[[str], Commit | None]) -> list[Commit]:
+    def _missing(self, find: Callable[[str], Commit | None], through: Mapping[str, int]) -> list[Commit]:
         leading = list(self._logs.values())[-1]
         missing = []
         for kind in KINDS:
             with self._errors():
-                number = leading.last(kind) + 1
+                number = max(leading.last(kind), through.get(kind, NONE_YET)) + 1
             while (commit := find(commit_name(kind, number))) is not None:
                 missing.append(commit)
                 number += 1

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from ..values.registry import SchemaRegistry
 from ..values.schema_text import SchemaError
 from ..values.value_schema import ValueSchema
+from .commit_reader import CommitReader, TableFiles
 from .manifest import ManifestError, to_text
-from .table_commits import TableCommits, TableFiles
 
 __all__ = ["WantedValues", "fixed_schema", "stored_schema"]
 
@@ -57,7 +57,7 @@ def fixed_schema(files: TableFiles, wanted: WantedValues | None) -> ValueSchema 
     columns.
     """
     stored = stored_schema(files)
-    has_rows = bool(TableCommits(files).names())
+    has_rows = bool(CommitReader(files).written())
     if wanted is None:
         if stored is not None and has_rows:
             raise SchemaError(f"the values of this table are decoded: give --value-format {stored.format}")

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..appending.sequenced_batches import ProducerIdentity
+from ..archive.commit_reader import TableFiles
 from ..archive.manifest import to_text
-from ..archive.table_commits import TableFiles
 from ..options.partition_json import PartitionNumbers, numbers_by_topic, numbers_from_topics
 
 DIRECTORY = "mirror"

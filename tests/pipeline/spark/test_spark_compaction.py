@@ -263,21 +263,21 @@ def test_second_compaction_at_the_same_time_fails(table: Table) -> None:
 
 
 def test_check_archive_finds_compactions_that_contradict_the_manifest(table: Table) -> None:
-    from pybroker.pipeline.archive.archive_check import compaction_faults
     from pybroker.pipeline.archive.manifest import compaction_name
+    from pybroker.pipeline.archive.manifest_faults import manifest_faults
     from pybroker.pipeline.archive.table_commits import TableCommits
 
     (commit,) = table.compact()
     batches = [each for each in TableCommits(BreakingFiles(table.root)).all() if each.is_batch]
-    assert list(compaction_faults([*batches, commit])) == []
-    assert list(compaction_faults([*batches, replace(commit, name=compaction_name(1))])) == [
+    assert list(manifest_faults([*batches, commit])) == []
+    assert list(manifest_faults([*batches, replace(commit, name=compaction_name(1))])) == [
         f"manifest/{compaction_name(0)}.json is missing"
     ]
     again = replace(commit, name=compaction_name(1), files=())
-    found = list(compaction_faults([*batches, commit, again]))
+    found = list(manifest_faults([*batches, commit, again]))
     assert found[0] == f"{again.name} replaces {again.replaces[0]}, which was replaced before"
     assert found[-1] == f"{again.name} has other rows than the files that it replaces"
-    (fault,) = compaction_faults([replace(batches[0], files=()), replace(commit, files=(), replaces=("data/x",))])
+    (fault,) = manifest_faults([replace(batches[0], files=()), replace(commit, files=(), replaces=("data/x",))])
     assert fault == f"{commit.name} replaces data/x, which is in no commit"
 
 

@@ -1,5 +1,6 @@
 """Tests of archives that are also tables of Delta Lake and Iceberg, filled and compacted on real Spark."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +9,7 @@ from support.clients.produced import Produced, numbered, produce
 from support.clients.topics import create_topic
 from support.spark.archiving import Archiving
 from support.spark.duckdb_tables import has_duckdb, rows_read_by_duckdb
+from support.spark.spark_rows import found_in, loaded, with_retry
 from support.spark.table_logs import FORMATS, need_format, rows_read_by
 
 if TYPE_CHECKING:
@@ -34,15 +36,39 @@ def by_offset(records: list[Produced]) -> list[tuple[Any, ...]]:
     return [tuple(each) for each in sorted(records, key=lambda each: (each.partition, each.offset))]
 
 
+def replayed(spark: "SparkSession", servers: str, root: Path, topic: str) -> list[Produced]:
+    """Replays an archive into a new topic with two partitions; returns its records."""
+    from pybroker.pipeline.options.kafka_settings import reader_settings
+    from pybroker.pipeline.replay.archived_rows import Selection
+    from pybroker.pipeline.replay.replay import Replay, Target
+
+    create_topic(servers, topic, 2)
+    target = Target(reader_settings({"bootstrap.servers": servers}), topic)
+    checkpoint = str(root.parent / f"replay to {topic}")
+    replay = with_retry(lambda: Replay(spark, Selection(str(root)), target, checkpoint))
+    replay.begin()
+    with_retry(lambda: replay.write(replay.reached()))
+    return found_in(loaded(spark.read, servers, subscribe=topic, includeHeaders="true"))
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_table_of_a_format_has_the_rows_of_all_jobs_and_compactions(
-    spark: "SparkSession", servers: str, topic: str, tmp_path: Path, name: str
+    spark: "SparkSession",
+    servers: str,
+    topic: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
 ) -> None:
     need_format(name)
+    from pybroker.pipeline.archive import archive_query
     from pybroker.pipeline.archive.compaction import Compaction
     from pybroker.pipeline.archive.compaction_plan import Wanted
+    from pybroker.pipeline.archive.manifest_shortening import ManifestShortening
+    from pybroker.pipeline.archive.summary import summary_name
     from pybroker.pipeline.archive.table_files import HadoopFiles
 
+    monkeypatch.setattr(archive_query, "ManifestShortening", partial(ManifestShortening, every=1))
     archiving = Archiving(spark, servers, tmp_path / "a table")
     create_topic(servers, topic, 2)
     dead = produce(servers, [Produced(topic, 0, -1, 1_700_000_000_000, None, b"no JSON", (("h", b"1"), ("h", None)))])
@@ -60,6 +86,17 @@ def test_table_of_a_format_has_the_rows_of_all_jobs_and_compactions(
     assert len(list(compaction.run())) > 0
     assert compaction.remove_replaced(None)
     assert read_by(name, archiving.root) == by_offset(good)
+    assert archiving.faults() == []
+    everything = sorted([*good, *dead], key=lambda each: (each.partition, each.offset))
+    again = replayed(spark, servers, archiving.root, f"{topic}-again")
+    assert [each._replace(topic=topic) for each in again] == everything
+
+    (summary,) = (archiving.root / "manifest").glob("summary-*")
+    assert summary.stem == summary_name(0)
+    (other,) = set(FORMATS) - {name}
+    need_format(other)
+    archiving.run(subscribe=topic, table_format=other)  # a new table begins with the summary
+    assert read_by(other, archiving.root) == by_offset(good)
     assert archiving.faults() == []
 
     (archiving.root / "manifest" / "compaction-00000000000000000000.json").unlink()

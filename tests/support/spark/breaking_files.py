@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from pybroker.pipeline.archive.table_commits import Listed
+from pybroker.pipeline.archive.commit_reader import Listed
 
 __all__ = ["BreakingFiles", "KilledError"]
 

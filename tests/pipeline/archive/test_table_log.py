@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from pybroker.pipeline.archive.manifest import Commit, ManifestError, batch_name
-from pybroker.pipeline.archive.table_log import NONE_YET, TableLog, TableLogs
+from pybroker.pipeline.archive.summary import NONE_YET, summary_of
+from pybroker.pipeline.archive.table_log import TableLog, TableLogs
 from support.spark.duckdb_tables import rows_read_by_duckdb
 from support.spark.table_logs import FORMATS, batch, compaction, data_file, log_of, need_format, rows_read_by
 
@@ -129,6 +130,41 @@ def test_interrupted_catching_up_is_continued(table: Table) -> None:
     table.logs.add(table.manifest[batch_name(0)])
     assert table.offsets() == [0, 1]
     table.catch_up()
+    assert table.offsets() == [0, 1, 2, 3]
+
+
+def test_new_log_begins_with_the_summary_and_an_old_one_is_not_changed_by_it(table: Table) -> None:
+    a, b, c, d = (data_file(table.root, each, 2 * at) for at, each in enumerate("abcd"))
+    ab = data_file(table.root, "ab", 0, rows=4, more="x")
+    commits = [batch(0, a), batch(1, b), compaction(0, [ab], [a, b]), batch(2, c)]
+    first = summary_of(commits, lambda _: 0, lambda _: False)
+    assert first is not None
+    (table.root / a.path).unlink()
+    (table.root / b.path).unlink()
+    table.commit(batch(2, c))
+    for _ in range(2):
+        table.logs.catch_up(table.manifest.get, first)
+        assert table.offsets() == [0, 1, 2, 3, 4, 5]
+    assert (table.log.last("batch"), table.log.last("compaction")) == (2, 0)
+    assert rows_read_by(table.name, table.root)[0]["more"] == "x"
+
+    table.commit(batch(3, d))
+    later = summary_of([first, batch(2, c), batch(3, d)], lambda _: 0, lambda _: False)
+    assert later is not None
+    assert later.through == {"batch": 2, "compaction": 0}
+    del table.manifest[batch_name(2)]
+    table.logs.catch_up(table.manifest.get, later)
+    assert table.offsets() == [0, 1, 2, 3, 4, 5, 6, 7]
+
+
+def test_files_of_a_summary_that_were_replaced_since_are_not_in_a_new_log(table: Table) -> None:
+    a, b = data_file(table.root, "a", 0), data_file(table.root, "b", 2)
+    summary = summary_of([batch(0, a), batch(1, b)], lambda _: 0, lambda _: False)
+    table.commit(batch(1, b))
+    table.commit(compaction(0, [data_file(table.root, "ab", 0, rows=4)], [a, b]))
+    (table.root / a.path).unlink()
+    (table.root / b.path).unlink()
+    table.logs.catch_up(table.manifest.get, summary)
     assert table.offsets() == [0, 1, 2, 3]
 
 

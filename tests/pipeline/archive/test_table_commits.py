@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
+from pybroker.pipeline.archive.commit_reader import Listed
 from pybroker.pipeline.archive.manifest import (
     Commit,
     DataFile,
@@ -17,7 +18,7 @@ from pybroker.pipeline.archive.manifest import (
     compaction_name,
     current_files,
 )
-from pybroker.pipeline.archive.table_commits import COMPACTING, STAGING, Listed, TableCommits
+from pybroker.pipeline.archive.table_commits import COMPACTING, STAGING, TableCommits
 from support.spark.breaking_files import BreakingFiles, KilledError
 
 
