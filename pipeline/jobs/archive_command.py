@@ -34,8 +34,8 @@ def parser() -> JobParser:
     made.add_argument(
         "--json-schema",
         metavar="COLUMNS",
-        help="like 'id bigint, name string': values are JSON and become these columns, in a column 'json'; "
-        "what is no such JSON goes to the table dead-letters",
+        help="an older form of --value-format json --value-schema COLUMNS: the column is 'json', not 'decoded', and "
+        "there is no column 'error'",
     )
     add_value_arguments(made)
     made.add_argument(
@@ -103,8 +103,7 @@ def _archive(spark: SparkSession, source: dict[str, str], options: argparse.Name
             if rows:
                 say(progress_line(progress, rows, lag))
 
-    query = archive.start(available_now=options.available_now, every=options.every)
-    was_stopped = watch(query, stop, report)
+    was_stopped = watch(lambda: archive.start(available_now=options.available_now, every=options.every), stop, report)
     metrics.end()
     done = archive.done
     say(

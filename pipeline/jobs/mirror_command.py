@@ -109,8 +109,9 @@ def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Na
         on_progress=report,
     )
     with StopRequest().listening() as stop:
-        query = mirror.start(available_now=options.available_now, every=options.every)
-        was_stopped = watch(query, stop, lambda progress: None)
+        was_stopped = watch(
+            lambda: mirror.start(available_now=options.available_now, every=options.every), stop, lambda progress: None
+        )
         mirror.carry_groups()
     metrics.end()
     how = "stopped" if was_stopped else "done"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..options.partition_json import PartitionNumbers
 from ..topics.stream_position import offsets_of
+from .command import say
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from ..topics.source_lag import Lag
 
 _LOOK_EVERY_S = 0.5
+_WORKER_WAS_LATE = "Python worker failed to connect back"
+_MOST_FAILURES = 10
+"""Late Python processes in a row before the job fails."""
 
 
 class StopRequest:
@@ -41,12 +45,33 @@ class StopRequest:
                 signal.signal(number, handler)
 
 
-def watch(query: StreamingQuery, stop: StopRequest, on_progress: Callable[[Any], None]) -> bool:
-    """Waits for the end of the query; returns True if it was stopped before the end. Calls `on_progress` for each
+def watch(start: Callable[[], StreamingQuery], stop: StopRequest, on_progress: Callable[[Any], None]) -> bool:
+    """Starts a query and waits for its end; returns True if it was stopped before the end. Calls `on_progress` for each
     report.
 
-    Raises the exception that the query failed with.
+    Spark waits ten seconds for a Python process on the driver, and no setting changes that. On a busy machine this
+    can be too short, so such a query is started again. Raises the exception that the query failed with.
     """
+    failures = 0
+
+    def report(progress: Any) -> None:
+        nonlocal failures
+        failures = 0
+        on_progress(progress)
+
+    while True:
+        try:
+            return _watched(start(), stop, report)
+        except Exception as error:
+            failures += 1
+            if _WORKER_WAS_LATE not in str(error) or failures == _MOST_FAILURES:
+                raise
+        if stop.is_made:
+            return True
+        say("Spark waited ten seconds for a Python process, because this machine is busy; the query starts again")
+
+
+def _watched(query: StreamingQuery, stop: StopRequest, on_progress: Callable[[Any], None]) -> bool:
     reported = None
     while True:
         ended = query.awaitTermination(_LOOK_EVERY_S)
