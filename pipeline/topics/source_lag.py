@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from .source_offsets import SourceOffsets
 
 _MOST_ASKED = 20
 _PATIENCE_MS = 5_000
+_MEASURED_EVERY_S = 10.0
 
 
 class Lag(NamedTuple):
@@ -45,10 +47,36 @@ def measure_lag(options: ReadOptions, ends: Mapping[TopicPartition, int], now_ms
             begins = {**offsets.earliest(latest.keys() - ends.keys()), **ends}
     except (KafkaError, OSError):
         return Lag(None, None)
+    return _lag(options, begins, latest, now_ms)
+
+
+class LagGauge:
+    """The lag of a running query. Its age is measured once in ten seconds, because that reads records."""
+
+    def __init__(self, options: ReadOptions, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` returns seconds."""
+        self._options = replace(options, fetch_retries=1)
+        self._clock = clock
+        self._next = clock()
+        self._seconds: float | None = None
+
+    def seconds(self, reached: Mapping[TopicPartition, int], latest: Mapping[TopicPartition, int]) -> float | None:
+        """Returns the age of the oldest record between these offsets, or None. A partition that has not been read yet
+        counts when its first batch ends.
+        """
+        if self._clock() >= self._next:
+            self._seconds = _lag(self._options, reached, latest, time.time() * 1000).seconds
+            self._next = self._clock() + _MEASURED_EVERY_S
+        return self._seconds
+
+
+def _lag(
+    options: ReadOptions, begins: Mapping[TopicPartition, int], latest: Mapping[TopicPartition, int], now_ms: float
+) -> Lag:
     unread = {at: end - begins[at] for at, end in latest.items() if end > begins.get(at, end)}
     most = sorted(unread, key=lambda at: (-unread[at], at))[:_MOST_ASKED]
     times = [_first_ms(options, OffsetRange(at, begins[at], latest[at])) for at in most]
-    known = [time for time in times if time is not None]
+    known = [ms for ms in times if ms is not None]
     return Lag(sum(unread.values()), max((now_ms - min(known)) / 1000, 0.0) if known else None)
 
 

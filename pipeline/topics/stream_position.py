@@ -29,12 +29,15 @@ def position_of(offsets: Mapping[TopicPartition, int], began: Mapping[TopicParti
     return position
 
 
-def reported(latest: PartitionNumbers, reached: PartitionNumbers, isolation_level: str) -> Position:
+def reported(
+    latest: PartitionNumbers, reached: PartitionNumbers, isolation_level: str, lag_seconds: float | None
+) -> Position:
     """Returns the latest offsets for a progress report of a query that has read up to `reached`, with facts about the
     query under the key "".
     """
     unread = sum(max(end - reached.get(at, 0), 0) for at, end in latest.items())
-    return {**position_of(latest), _NO_TOPIC: {"isolation.level": isolation_level, "lag": unread}}
+    facts = {"isolation.level": isolation_level, "lag": unread, "lag.seconds": lag_seconds if unread else None}
+    return {**position_of(latest), _NO_TOPIC: facts}
 
 
 def offsets_of(position: Position) -> PartitionNumbers:

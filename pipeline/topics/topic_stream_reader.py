@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSourceStreamReader
 from ...protocol.errors import KafkaError
 from ..options.read_options import ReadOptions
 from .micro_batches import MicroBatches
+from .source_lag import LagGauge
 from .source_offsets import SourceOffsets
 from .spark_release import HAS_READ_LIMITS, ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
 from .stream_position import Position, beginning_of, offsets_of, reported
@@ -30,6 +31,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
+        self._lag = LagGauge(options)
         self._source: SourceOffsets | None = None
         self._batches = MicroBatches(options.max_offsets, options.min_offsets, options.max_delay_ms)
         self._committed: Position | None = None
@@ -70,7 +72,8 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not self._batches.latest:
             return None
         reached = offsets_of(self._reached or {})
-        return reported(self._batches.latest, reached, self._options.settings.isolation_name)
+        seconds = self._lag.seconds(reached, self._batches.latest)
+        return reported(self._batches.latest, reached, self._options.settings.isolation_name, seconds)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         self._batches.stop_at(self._offsets().latest({}))

@@ -105,7 +105,9 @@ def test_available_now_reads_to_its_target_in_limited_batches() -> None:
     assert ends == [4, 8, 9]
 
 
-def test_progress_report_names_the_isolation_level_and_the_number_of_unread_offsets() -> None:
-    found = reported({T0: 9, T1: 5}, {T0: 4}, "read_committed")
-    assert found == {"t": {"0": 9, "1": 5}, "": {"isolation.level": "read_committed", "lag": 10}}
+def test_progress_report_names_the_isolation_level_and_the_lag() -> None:
+    found = reported({T0: 9, T1: 5}, {T0: 4}, "read_committed", 2.5)
+    facts = {"isolation.level": "read_committed", "lag": 10, "lag.seconds": 2.5}
+    assert found == {"t": {"0": 9, "1": 5}, "": facts}
     assert offsets_of(found) == {T0: 9, T1: 5}
+    assert reported({T0: 9}, {T0: 9}, "read_committed", 2.5)[""]["lag.seconds"] is None

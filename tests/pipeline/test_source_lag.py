@@ -28,6 +28,23 @@ def test_lag_has_the_unread_records_and_the_age_of_the_oldest(servers: str, topi
     assert measure_lag(options, {one: 12, other: 12}, now_ms) == Lag(0, None), "the log was cut"
 
 
+def test_age_of_unread_records_is_measured_once_in_ten_seconds(servers: str, topic: str) -> None:
+    from pybroker.pipeline.topics.source_lag import LagGauge
+
+    create_topic(servers, topic, 1)
+    produce(servers, numbered(topic, [0], 10))
+    now_s = 0.0
+    options = stream_options({"kafka.bootstrap.servers": servers, "subscribe": topic})
+    gauge = LagGauge(options, lambda: now_s)
+    at = TopicPartition(topic, 0)
+    first = gauge.seconds({at: 2}, {at: 10})
+    assert first is not None
+    now_s = 9.0
+    assert gauge.seconds({at: 5}, {at: 10}) == first
+    now_s = 10.0
+    assert gauge.seconds({at: 10}, {at: 10}) is None
+
+
 def test_lag_is_unknown_without_brokers(monkeypatch: pytest.MonkeyPatch) -> None:
     from pybroker.pipeline.topics import source_lag
 

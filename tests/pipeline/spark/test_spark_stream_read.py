@@ -1,6 +1,7 @@
 """Tests of streaming queries on real Spark over topics of a real broker: each record once, despite restarts."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ConfluentPartition
-from support.clients.produced import Produced, numbered, produce
+from support.clients.produced import START_MS, Produced, numbered, produce
 from support.clients.topics import create_topic, delete_records, grow_topic
 from support.spark.spark_rows import found_in, loaded, with_retry
 from support.time.patience import LOOKS, await_that
@@ -73,9 +74,12 @@ def test_available_now_reads_limited_batches_and_the_next_query_continues(
     query = table.load_available(**options, **{"kafka.isolation.level": "read_committed"})
     assert batch_sizes(query) == [20, 20, 10]
     latest = [json.loads(progress["sources"][0]["latestOffset"]) for progress in query.recentProgress]
-    assert [each[""] for each in latest[:3]] == [
-        {"isolation.level": "read_committed", "lag": unread} for unread in (30, 10, 0)
+    facts = [each[""] for each in latest[:3]]
+    assert [(each["isolation.level"], each["lag"]) for each in facts] == [
+        ("read_committed", unread) for unread in (30, 10, 0)
     ]
+    assert [each["lag.seconds"] is None for each in facts] == [False, False, True]
+    assert all(time.time() - START_MS / 1000 - 600 < each["lag.seconds"] for each in facts[:2])
     assert table.rows() == expected
     assert batch_sizes(table.load_available(**options)) == []
     expected += produce(servers, numbered(topic, [0, 1], 10, first=50))
