@@ -26,6 +26,9 @@ __all__ = ["add_value_arguments", "check_values", "wanted_values"]
 _FORMATS = _JSON, _AVRO, _PROTOBUF = ("json", "avro", "protobuf")
 _NEED_FORMAT = ("value_schema", "value_message", "schema_registry", "registry_config", "schema_ids", "dead_letters")
 _USER, _CA = "basic.auth.user.info", "ssl.ca.location"
+_SOURCE, _OF_USER = "basic.auth.credentials.source", "USER_INFO"
+_PREFIX = "schema.registry."
+"""Confluent's clients have the settings of a registry with this prefix among their own."""
 _OF_SAMPLES = ("kafka.", "subscribe", "assign")
 """Options of the source, or their beginnings, that also apply to reading a sample."""
 
@@ -110,9 +113,12 @@ def _registry(options: argparse.Namespace) -> SchemaRegistry | None:
 
     if options.schema_registry is None:
         return None
-    settings = {} if options.registry_config is None else settings_in(options.registry_config)
+    file = options.registry_config
+    settings = {name.removeprefix(_PREFIX): text for name, text in ({} if file is None else settings_in(file)).items()}
+    if settings.pop(_SOURCE, _OF_USER) != _OF_USER:
+        raise OptionError(f"{file}: {_SOURCE} must be {_OF_USER}, with {_USER}=USER:PASSWORD")
     if unknown := sorted(settings.keys() - {_USER, _CA}):
-        raise OptionError(f"{options.registry_config}: unknown setting {unknown[0]}; known are {_USER} and {_CA}")
+        raise OptionError(f"{file}: unknown setting {unknown[0]}; known are {_USER} and {_CA}")
     return SchemaRegistry(options.schema_registry, settings.get(_USER), settings.get(_CA))
 
 

@@ -127,7 +127,13 @@ class SchemaRegistry:
         return {"Authorization": f"Basic {b64encode(self.user_info.encode()).decode()}"}
 
     def _context(self) -> ssl.SSLContext | None:
-        return None if self.ca_file is None else ssl.create_default_context(cafile=self.ca_file)
+        if self.ca_file is None:
+            return None
+        try:
+            return ssl.create_default_context(cafile=self.ca_file)
+        except OSError as error:
+            why = error.strerror or "it has no certificates"
+            raise RegistryError(f"the certificates for schema registry {self.url} in {self.ca_file}: {why}") from None
 
 
 _known: dict[tuple[SchemaRegistry, int, str], SchemaText | SchemaError] = {}

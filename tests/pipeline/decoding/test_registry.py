@@ -1,11 +1,17 @@
 """Tests of reading schemas from a registry over HTTP."""
 
+from base64 import b64encode
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 
 import pytest
+from pybroker.client.oauth.http_exchange import HttpLimits
 from pybroker.pipeline.values import registry as registry_module
 from pybroker.pipeline.values.registry import RegistryError, SchemaRegistry, UnknownSchemaError
 from pybroker.pipeline.values.schema_text import SchemaError
+from support.in_process.tls_ends import STORES
+from support.security.http_server import Answer, endless, http_server, send
 from support.spark.fake_registry import FakeRegistry, fake_registry
 
 
@@ -64,6 +70,49 @@ def test_user_is_sent_and_never_shown(served: FakeRegistry) -> None:
     with pytest.raises(RegistryError, match=r"status 401 for subject a: are its user and password right") as error:
         wrong.newest("a", "AVRO")
     assert "canary" not in f"{error.value!r} {right!r} {wrong}"
+
+
+def test_registry_over_tls_is_asked_with_the_user_only_if_its_certificate_is_trusted(tmp_path: Path) -> None:
+    with http_server(STORES / "server.pem") as server:
+        server.answer = lambda request: send(request, b'{"schema": "s"}')
+        url = server.url.removesuffix("/keys")
+        trusted = SchemaRegistry(url, "alice:canary", str(STORES / "authority.pem"))
+        assert trusted.newest("a", "AVRO").text == "s"
+        assert server.received[-1].headers["authorization"] == "Basic " + b64encode(b"alice:canary").decode()
+        asked = len(server.received)
+        for ca_file in (None, str(STORES / "other-authority.pem")):
+            with pytest.raises(RegistryError, match=rf"^schema registry {url} did not give subject a: .*certificate"):
+                SchemaRegistry(url, "alice:canary", ca_file).newest("a", "AVRO")
+        assert len(server.received) == asked
+        (tmp_path / "empty").touch()
+        for name, why in (("nowhere", "No such file"), ("empty", "")):
+            with pytest.raises(RegistryError, match=rf"^the certificates for .* in {tmp_path / name}: {why}"):
+                SchemaRegistry(url, None, str(tmp_path / name)).newest("a", "AVRO")
+
+
+def send_endlessly(request: BaseHTTPRequestHandler) -> None:
+    endless(request)
+
+
+def test_response_that_is_no_schema_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry_module, "_LIMITS", HttpLimits(connect_s=10, reply_s=0.05, most_bytes=1000))
+    with http_server() as server:
+        url = server.url.removesuffix("/keys")
+        not_one = f"schema registry {url} gave no schema for subject a: is this the URL of a registry?"
+        cases: list[tuple[Answer, str]] = [
+            (lambda request: send(request, b"<html>"), not_one),
+            (lambda request: send(request, b'{"schema": 7}'), not_one),
+            (lambda request: send(request, b"{}", 302), "answered with status 302 for subject a: is this the URL of"),
+            (server.drip, "did not give subject a: timed out: the response did not arrive within 0.05 s"),
+            (send_endlessly, "did not give subject a: the response has more than 1000 bytes"),
+            (lambda request: send(request, b"{}", 404), "the schema registry does not have subject a"),
+        ]
+        for answer, says in cases:
+            server.answer = answer
+            with pytest.raises((RegistryError, UnknownSchemaError)) as error:
+                SchemaRegistry(url).newest("a", "AVRO")
+            assert says in str(error.value)
+            assert len(str(error.value).splitlines()) == 1
 
 
 @pytest.mark.parametrize(
