@@ -85,6 +85,16 @@ class Session:
         """Returns the rows of Parquet files."""
         return {"rows": plain_rows(self._spark.read.parquet(path))}
 
+    def decode(self, kind: str, schema: str, values: list[str | None]) -> Answer:
+        """Decodes values of a kind ("avro", "json", "protobuf"); returns each as JSON text, with its error."""
+        from pybroker.pipeline import values as decoders
+
+        column = getattr(decoders, f"decode_{kind}")("value", schema)
+        frame = self._spark.createDataFrame([(content(value),) for value in values], "value binary")
+        return {
+            "rows": list(map(list, frame.select(column.alias("d")).selectExpr("to_json(d.value)", "d.error").collect()))
+        }
+
     def _stream(self, options: Options) -> DataFrame:
         return self._spark.readStream.format(self._format).options(**options).load()
 

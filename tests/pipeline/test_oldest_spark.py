@@ -1,20 +1,38 @@
-"""The data source and the job `archive` on PySpark 4.0, the oldest release that works, which has no read limits."""
+"""The data source, decoders and the job `archive` on PySpark 4.0, the oldest that works, which has no read limits."""
 
+import importlib.util
 from pathlib import Path
 
 from support.clients.produced import numbered, produce
 from support.clients.topics import create_topic
 from support.spark.plain_rows import content
-from support.spark.spark_session import oldest_spark_session
+from support.spark.spark_session import SparkSessionProcess, oldest_spark_session
+
+AVRO = '{"type": "record", "name": "Event", "fields": [{"name": "id", "type": "long"}]}'
+PROTOBUF = 'syntax = "proto3"; message Event { int64 id = 1; }'
+DECODED = {  # a schema, a value with the id 7, and what it needs
+    "json": ("id bigint", b'{"id": 7}', ()),
+    "avro": (AVRO, b"\x0e", ("fastavro",)),
+    "protobuf": (PROTOBUF, b"\x08\x07", ("google.protobuf", "grpc_tools")),
+}
 
 
-def test_streams_and_the_archive_read_and_write_each_record_once_on_spark_4_0(
-    servers: str, topic: str, tmp_path: Path
-) -> None:
+def assert_values_are_decoded(spark: SparkSessionProcess) -> None:
+    for kind, (schema, value, needed) in DECODED.items():
+        if all(importlib.util.find_spec(each) is not None for each in needed):
+            (good, bad, none) = spark.decode(kind, schema, [value, b"\xff", None])
+            assert good == ('{"id":7}', None)
+            assert bad[0] is None
+            assert (bad[1] or "").startswith("the value ")
+            assert none == (None, None)
+
+
+def test_decoders_streams_and_the_archive_work_on_spark_4_0(servers: str, topic: str, tmp_path: Path) -> None:
     create_topic(servers, topic, 2)
     create_topic(servers, f"{topic}-copy", 1)
     records = produce(servers, numbered(topic, [0, 1], 30))
     with oldest_spark_session(servers, tmp_path / "session") as spark:
+        assert_values_are_decoded(spark)
         reads = {"subscribe": topic, "startingOffsets": "earliest"}
         written, checkpoint = tmp_path / "table", tmp_path / "checkpoint"
         assert spark.load(written, checkpoint, **reads) == [30]

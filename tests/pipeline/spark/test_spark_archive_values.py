@@ -13,6 +13,7 @@ from support.spark.archiving import Archiving
 from support.spark.fake_registry import fake_registry
 from support.spark.pipeline_commands import run_command
 from support.spark.spark_rows import found_in, loaded, with_retry
+from support.spark.table_logs import need_format, rows_read_by
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -135,3 +136,29 @@ def test_columns_of_json_values_are_inferred_once_and_later_ones_added(
     assert "the column id is bigint in the table, but string in the new schema" in capsys.readouterr().err
     assert run_command(spark, *archive) == BAD_INPUT
     assert "the values of this table are decoded: give --value-format json" in capsys.readouterr().err
+
+
+def test_protobuf_values_become_columns_of_an_iceberg_table(
+    archiving: Archiving,
+    spark: "SparkSession",
+    servers: str,
+    topic: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    need_format("iceberg")
+    pytest.importorskip("google.protobuf")
+    pytest.importorskip("grpc_tools")
+    create_topic(servers, topic, 1)
+    (tmp_path / "event.proto").write_text(
+        'syntax = "proto3"; message Event { int64 id = 1; repeated string tags = 2; }'
+    )
+    values = (b"\x08\x07\x12\x01a", b"\xff", None)
+    dead = produce(servers, [Produced(topic, 0, -1, START_MS, None, value) for value in values])[1]
+    arguments = ["archive", "--bootstrap-servers", servers, "--topics", topic, "--to", str(archiving.root)]
+    arguments += ["--available-now", "--value-format", "protobuf", "--value-schema", str(tmp_path / "event.proto")]
+    assert run_command(spark, *arguments, "--table-format", "iceberg") == 0, capsys.readouterr().err
+    found = [(row["offset"], row["decoded"]) for row in rows_read_by("iceberg", archiving.root)]
+    assert found == [(0, {"id": 7, "tags": ["a"]}), (2, None)]
+    assert archiving.rows("dead-letters") == [dead]
+    assert archiving.faults() == []

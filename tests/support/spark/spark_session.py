@@ -128,6 +128,11 @@ class SparkSessionProcess:
         """Returns the rows of Parquet files."""
         return _rows(self._ask("table", path=str(path))["rows"])
 
+    def decode(self, kind: str, schema: str, values: Sequence[bytes | None]) -> list[tuple[str | None, str | None]]:
+        """Decodes values of a kind ("avro", "json", "protobuf"); returns each as JSON text, with its error."""
+        found = self._ask("decode", kind=kind, schema=schema, values=list(map(text, values)))
+        return [(value, error) for value, error in found["rows"]]
+
     def kill(self) -> None:
         """Kills Python and Spark's JVM at once."""
         with suppress(ProcessLookupError):
