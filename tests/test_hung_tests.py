@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from support.hung_tests import scope_of
 
 TESTS = Path(__file__).parent
 HUNG = """
@@ -53,3 +54,8 @@ def test_run_by_files_goes_on_after_a_hung_test_and_ends(pytester: pytest.Pytest
         "-n", "2", *by_file, "--timeout", "3", "-o", f"pythonpath={TESTS}", timeout=120
     )
     result.assert_outcomes(passed=6 * 3 + 2, failed=1)
+
+
+def test_files_of_the_pipeline_run_in_one_process_and_others_in_any() -> None:
+    files = ["tests/pipeline/test_jobs.py", "tests/pipeline/spark/test_spark_write.py", "tests/cli/test_command.py"]
+    assert [scope_of(f"{file}::test_it[a::b]") for file in files] == ["tests/pipeline", "tests/pipeline", files[2]]

@@ -6,6 +6,8 @@ failure pytest-timeout no longer watches the teardown. One such test would hold 
 Here a thread in C prints all stacks and ends the process; pytest-xdist counts the test as failed and goes on with
 another process. Its scheduler 3.8 would hand out again what the ended process had finished: a file without tests left
 to run, for which the next process would wait for ever. `OnlyUnfinishedFiles` hands out the rest alone.
+
+The scheduler also gives the files of a folder whose tests share something expensive to one process.
 """
 
 import faulthandler
@@ -21,6 +23,10 @@ from xdist.workermanage import WorkerController
 GRACE_S = 60.0
 """Seconds in which pytest-timeout can end a test by its own means."""
 LIMIT_S = pytest.StashKey[float]()
+TOGETHER = ("tests/pipeline",)
+"""Folders whose files run in one process. A Spark session of `tests/pipeline` takes 10 s of CPU to start, and its first
+queries take several times as long as later ones.
+"""
 
 
 class TimeoutSettings(Protocol):
@@ -56,6 +62,11 @@ def watch(item: pytest.Item) -> None:
     faulthandler.dump_traceback_later(item.stash[LIMIT_S], file=stderr, exit=True)
 
 
+def scope_of(node_id: str) -> str:
+    """Returns the file, or the folder, whose tests run in the same process as this test."""
+    return next((folder for folder in TOGETHER if node_id.startswith(f"{folder}/")), node_id.partition("::")[0])
+
+
 class OnlyUnfinishedFiles(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     """Gives whole files of tests to processes, and of a process that ended those tests alone that have not run."""
 
@@ -71,6 +82,9 @@ class OnlyUnfinishedFiles(LoadFileScheduling):  # type: ignore[misc]  # xdist ha
         for other in self.assigned_work:
             self._reschedule(other)
         return str(test)
+
+    def _split_scope(self, nodeid: str) -> str:
+        return scope_of(nodeid)
 
     def schedule(self) -> None:
         super().schedule()
