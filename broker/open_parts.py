@@ -1,7 +1,8 @@
 """The open parts of a broker, each with the functions that close it and kill it."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+from ..base.frozen import frozen
 
 __all__ = ["OpenParts"]
 
@@ -10,7 +11,7 @@ def _nothing() -> None:
     pass
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class _Part:
     close: Callable[[], Awaitable[None] | None]
     kill: Callable[[], None]

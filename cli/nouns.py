@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from ..base.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["NOUNS", "LazyNoun"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LazyNoun:
     """A noun that is not imported yet."""
 

@@ -2,16 +2,16 @@
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ..base.command_parser import CommandParser
+from ..base.frozen import frozen
 from ..client.admin_cluster import AdminCluster
 from .output.output import Output
 
 __all__ = ["Call", "LazyVerb", "Noun", "Program", "Verb"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """One run of a verb: the cluster, the arguments, and where its output goes."""
 
@@ -20,7 +20,7 @@ class Call:
     output: Output
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verb:
     """A verb.
 
@@ -49,7 +49,7 @@ class Verb:
         return self.other_rows if self.row is None else (self.row, *self.other_rows)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Program:
     """A verb that needs no cluster: it reads its arguments itself, and returns the exit code."""
 
@@ -58,7 +58,7 @@ class Program:
     run: Callable[[Sequence[str]], int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LazyVerb:
     """A verb that is imported when it is used, so that it does not slow the other verbs of its noun down."""
 
@@ -66,7 +66,7 @@ class LazyVerb:
     load: Callable[[], Verb]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Noun:
     """A noun with its verbs. A noun without verbs, such as ``consume``, has one verb whose name is empty."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..base.frozen import frozen
 from .given_options import GivenOptions
 from .security_settings import SecuritySettings, take_security
 
@@ -13,7 +12,7 @@ READ_COMMITTED = 1
 ISOLATION_LEVELS = {"read_uncommitted": READ_UNCOMMITTED, "read_committed": READ_COMMITTED}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ClientSettings:
     """`receive_buffer_bytes` None: the system's choice."""
 

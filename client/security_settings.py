@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..base.frozen import frozen
 from ..base.kafka_names import SECURITY_PROTOCOLS
 from ..protocol.client.sasl import Credentials
 from .given_options import GivenOptions, OptionError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .oauth.token_login import TokenLogin
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SecuritySettings:
     """`tls` is None for plaintext connections, `sasl` is None without login."""
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from ..base.frozen import frozen
 from ..base.key_stores.pem import to_pem
 from ..base.key_stores.reading import read_store
 from ..base.key_stores.store import StoreError
 from .given_options import OptionError
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoreFile:
     """`option`: the option that names the file, for errors. Errors show no password and no key."""
 
@@ -41,7 +42,7 @@ class StoreFile:
         return keys[0].key.decode() + _pem_of(keys[0].chain)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JavaStores:
     """Java's stores of a client, as far as its options name some."""
 

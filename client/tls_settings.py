@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from ..base.frozen import frozen
 from .given_options import GivenOptions, OptionError
 from .store_file import JavaStores, StoreFile
 
@@ -18,7 +19,7 @@ _PEM_COLUMNS = 64
 _KINDS = ("PEM", "JKS", "PKCS12")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TlsSettings:
     """PEM files, PEM text given in options, or Java's stores. The client's certificate file also holds its key unless
     `key_file` is set. Without a truststore, the system's certificates are trusted. `prefix` stands before the names of

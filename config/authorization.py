@@ -6,8 +6,8 @@ this file.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ..base.frozen import frozen
 from .certificate_names import misspelt_certificate_name
 from .config import Config
 from .config_error import ConfigError
@@ -32,7 +32,7 @@ _USER = "User:"
 _PRINCIPAL_AFTER_COMMA = re.compile(r",\s*User:")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AuthorizationSettings:
     """``super_users`` in the form ``User:name``; ``allow_everyone``: to resources to which no ACL applies."""
 

@@ -1,8 +1,8 @@
 """Settings as DescribeConfigs shows them (KIP-133, KIP-226 synonyms, KIP-569 types and documentation)."""
 
-from dataclasses import dataclass
 from enum import IntEnum
 
+from ..base.frozen import frozen
 from .config import Config
 from .dynamic_layers import synonym_group
 from .group_config import GroupConfig
@@ -41,7 +41,7 @@ class ConfigType(IntEnum):
     PASSWORD = 9
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigSynonym:
     """One of the values that a setting may have; the first of a list is in force."""
 
@@ -50,7 +50,7 @@ class ConfigSynonym:
     source: ConfigSource
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigEntry:
     """A setting, its value in force and the source of the value. The value of a password is None."""
 

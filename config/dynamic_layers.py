@@ -1,8 +1,10 @@
 """Dynamic settings: values that ``kafka-configs`` or an admin client set while the brokers run (KIP-226)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
+
+from ..base.frozen import frozen
 
 __all__ = ["NO_DYNAMIC_SETTINGS", "DynamicLayers", "overlaid", "synonym_group"]
 
@@ -17,7 +19,7 @@ _SYNONYM_GROUPS = (
 _GROUP_OF = {name: names for names in _SYNONYM_GROUPS for name in names}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DynamicLayers:
     """Names and values as text. ``per_broker`` takes precedence over ``cluster_wide``, and both over the file."""
 

@@ -1,7 +1,9 @@
 """A value that was given for a setting, with its source."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
+
+from ..base.frozen import frozen
 
 __all__ = ["Given", "Source"]
 
@@ -18,7 +20,7 @@ class Source(Enum):
     """Set while the broker runs, for it alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Given:
     """A value that was set.
 

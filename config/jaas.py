@@ -8,9 +8,10 @@ a value with `${…}`, because no provider or system property would replace it (
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
+from ..base.frozen import frozen
 from .jaas_tokens import FILE, SETTING, JaasError, Token, tokens_of
 
 __all__ = [
@@ -49,7 +50,7 @@ _ZOOKEEPER_SECTION = "Client"
 _USER_PREFIX = "user_"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JaasEntry:
     """A login module with its options, which hold passwords. ``flag`` is in lower case."""
 

@@ -6,9 +6,10 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
+
+from ..base.frozen import frozen
 
 __all__ = ["FILE", "SETTING", "JaasError", "Token", "TokenKind", "tokens_of"]
 
@@ -39,7 +40,7 @@ class Token(NamedTuple):
         return None if self.kind is TokenKind.SIGN else self.text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dialect:
     """The characters of a word, as far as they are below 256; all others may stand in a word.
 

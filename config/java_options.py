@@ -6,8 +6,8 @@ start a broker without the protection that it asks for, so every other one is re
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ..base.frozen import frozen
 from .config_error import ConfigError
 
 __all__ = ["JavaOptions", "parse_java_options", "settings_in_java_options"]
@@ -18,7 +18,7 @@ _ZOOKEEPER_SASL = "zookeeper.sasl.client"
 _PROTECTION = ("java.security.", "javax.net.ssl.", "org.apache.kafka.", "sun.security.", "zookeeper.")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JavaOptions:
     """``jaas_file``: a path; ``allowed_urls``: empty: all."""
 

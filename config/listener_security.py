@@ -6,10 +6,11 @@ settings of SASL also name a mechanism: ``listener.name.<listener>.<mechanism>.<
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Self
 
+from ..base.frozen import frozen
 from .config import Config
 from .http_listeners import HTTPS
 from .listeners import has_login, is_encrypted
@@ -20,7 +21,7 @@ __all__ = ["ListenerSecurity", "MechanismSecurity"]
 _MAX_REAUTH = "connections.max.reauth.ms"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MechanismSecurity:
     """The settings of one SASL mechanism on one listener.
 
@@ -38,7 +39,7 @@ class MechanismSecurity:
     max_reauth_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListenerSecurity:
     """Attributes:
     listener_name: in capital letters.

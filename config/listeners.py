@@ -3,8 +3,8 @@
 import ipaddress
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ..base.frozen import frozen
 from ..base.kafka_names import SECURITY_PROTOCOLS
 from .config_error import ConfigError
 
@@ -38,7 +38,7 @@ def is_every_address(host: str | None) -> bool:
         return False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listener:
     """A listener, or an advertised address.
 

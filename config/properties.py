@@ -8,9 +8,9 @@ before any other character is dropped. The last line of a key wins.
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
+from ..base.frozen import frozen
 from ..base.unusable_path import why_unusable
 from .config_error import ConfigError
 
@@ -23,7 +23,7 @@ _SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Property:
     """One line ``name=value``, and the number of the line where it begins."""
 

@@ -5,8 +5,9 @@ Everything that would leave a listener open or unusable is refused with one line
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..base.frozen import frozen
 from .config_error import ConfigError
 from .jaas import (
     OAUTHBEARER,
@@ -47,7 +48,7 @@ _HANDLER = "sasl.server.callback.handler.class"
 _JWKS_URL = "sasl.oauthbearer.jwks.endpoint.url"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MechanismOptions:
     """A mechanism of a listener.
 

@@ -1,8 +1,8 @@
 """One row of the table of settings."""
 
-from dataclasses import dataclass
 from enum import Enum
 
+from ..base.frozen import frozen
 from .checks import ValueCheck
 from .values import Value, ValueType, parse_value
 
@@ -48,7 +48,7 @@ class SupportKind(Enum):
     OTHER_MODE = "other mode"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Support:
     """The effect of a setting, and a note: what is missing, or why it has no effect."""
 
@@ -91,7 +91,7 @@ class AppliesWhen(Enum):
     ALWAYS = "always"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OwnDefault:
     """A default that differs from Kafka's: its text, when it applies, and why (for ``docs/operator/deviations.md``)."""
 
@@ -100,7 +100,7 @@ class OwnDefault:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setting:
     """A setting. Documentation, checks, defaults and DescribeConfigs all come from here.
 

@@ -7,8 +7,9 @@ Limits: settings of several KRaft nodes stay as they are, and refuse the start.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ..base.frozen import frozen
 from .given import Given
 from .settings import kraft
 from .settings.parts import KRAFT, NEW_GROUPS
@@ -29,7 +30,7 @@ _LISTENERS = ("listeners", "advertised.listeners")
 _NODE_ID = re.compile(r"\d+", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SingleKraftNode:
     """The translation.
 

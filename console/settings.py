@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..base.frozen import frozen
 from ..client.client_settings import ClientSettings
 from .cluster_views.token_file import TokenFile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ConsoleSettings:
     """`needs_login`: people log in with SASL, else the console uses the login in `client`, or none.
 

@@ -1,8 +1,9 @@
 """The settings of a controller."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..base.frozen import frozen
 from ..config.config import Config
 from ..config.versions import is_at_least
 from .features import LAST_LEVELS, TRANSACTION_VERSION
@@ -13,7 +14,7 @@ __all__ = ["ControllerSettings"]
 _FIRST_VERSION_WITH_RECOVERY = "3.2-IV0"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen(kw_only=True)
 class ControllerSettings:
     """One value for the whole life of a `Controller`.
 

@@ -1,9 +1,10 @@
 """Decides which changes a leader may make to its partition's ISR and recovery state (AlterPartition, KIP-497). Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from uuid import UUID
 
+from ..base.frozen import frozen
 from ..base.topic_partition import TopicPartition
 from ..protocol.errors import (
     FencedLeaderEpochError,
@@ -21,7 +22,7 @@ from .tree.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
 __all__ = ["IsrChange", "decide"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IsrChange:
     """A change that a leader requests.
 

@@ -1,7 +1,6 @@
 """Decides which leaderships return to preferred replicas (Kafka's AutoPreferredReplicaLeaderElection). Pure."""
 
-from dataclasses import dataclass
-
+from ..base.frozen import frozen
 from ..base.topic_partition import TopicPartition
 from .context import ControllerContext
 from .leader_election import elect_preferred
@@ -12,7 +11,7 @@ FIRST_CHECK_SECONDS = 5.0
 """Time from the election of a controller to its first check."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaderBalance:
     """``leader.imbalance.check.interval.seconds`` and ``leader.imbalance.per.broker.percentage``."""
 

@@ -5,9 +5,9 @@ whether that replica is on a live broker and not in a failed or full log directo
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
+from ..base.frozen import frozen
 from .tree.leader_and_isr import LeaderAndIsr
 from .tree.replica_assignment import ReplicaAssignment
 
@@ -32,7 +32,7 @@ class ElectionStrategy(Enum):
     CONTROLLED_SHUTDOWN = "controlled shutdown"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Election:
     """``recipients``: the replicas to be told."""
 

@@ -3,9 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from random import Random
 
+from ..base.frozen import frozen
 from ..config.config import Config
 from ..protocol.replica_assignment import BrokerRack
 from .broker_channel import ChannelTo
@@ -39,7 +39,7 @@ _PATIENCE_OF_A_SINGLE_BROKER_MS = 1_000
 _RETRY_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerIdentity:
     """The broker id and the cluster id, which ``meta.properties`` of each log directory contains."""
 
@@ -70,7 +70,7 @@ async def _own_number(tree: ClusterTree, config: Config) -> int:
     return await generate_broker_id(tree, reserved_max) if earlier is None else earlier
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen(kw_only=True)
 class MetadataCallbacks:
     """The broker's reactions to reports of its metadata plane.
 

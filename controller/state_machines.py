@@ -1,7 +1,6 @@
 """The three state machines of a controller's term: partitions, replicas, and the deletion of topics."""
 
-from dataclasses import dataclass
-
+from ..base.frozen import frozen
 from .partition_state_machine import PartitionStateMachine
 from .replica_state_machine import ReplicaStateMachine
 from .topic_deletion import TopicDeletion
@@ -9,7 +8,7 @@ from .topic_deletion import TopicDeletion
 __all__ = ["StateMachines"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StateMachines:
     """They share the context and the request batch of the term; one event of the controller moves several of them."""
 

@@ -6,10 +6,10 @@ Message modules are imported when a message type is first used.
 import importlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import cast
 
+from ..base.frozen import frozen
 from .codec.schema import VersionRange
 from .codec.wire import Message
 
@@ -121,7 +121,7 @@ class Listener(Enum):
     """a KRaft controller"""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApiSpec:
     """One API. ``advertised`` are the versions that ApiVersions of Kafka 3.9 reports, or None.
 

@@ -7,8 +7,8 @@ is skipped while another rack has none.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from ..base.frozen import frozen
 from .errors import InvalidPartitionsError, InvalidReplicationFactorError
 
 __all__ = ["BrokerRack", "IncompleteRacksError", "assign_replicas", "rack_alternated"]
@@ -21,7 +21,7 @@ class IncompleteRacksError(Exception):
     """Some brokers have a rack and some have none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerRack:
     broker_id: int
     rack: str | None = None

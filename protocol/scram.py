@@ -4,7 +4,7 @@
 by SASLprep; a password with a character such as "½" then gives other keys.
 """
 
-from dataclasses import dataclass
+from ..base.frozen import frozen
 
 __all__ = [
     "MIN_ITERATIONS",
@@ -22,7 +22,7 @@ MIN_ITERATIONS = 4096
 """Fewer iterations make a stolen password too cheap to guess."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScramMechanism:
     """A SCRAM mechanism with its hash function. ``code`` names it in the requests of KIP-554."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..base.frozen import frozen
 
 DEFAULT_INLINE_BYTES = 2 * 1024 * 1024
 """Default of `pybroker.batch.inline.max.bytes`."""
@@ -10,7 +10,7 @@ DEFAULT_INLINE_RECORDS = 100_000
 """Default of `pybroker.batch.inline.max.records`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InlineLimits:
     """The largest unpacked size and the largest number of records. Larger batches go to the big-batch process."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
+from ..base.frozen import frozen
 from ..config.config import Config
 from ..config.topic_config import TopicConfig
 from ..protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -14,7 +15,7 @@ _UNBOUNDED = (1 << 63) - 1
 _DAY_MS = 24 * 3600 * 1000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogConfig:
     """Kafka's topic settings that storage acts on, with Kafka's defaults. Times in ms, sizes in bytes."""
 

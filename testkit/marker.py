@@ -1,10 +1,12 @@
 """The arguments of ``@pytest.mark.kafka``, and the settings of pytest's configuration."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 import pytest
+
+from ..base.frozen import frozen
 
 __all__ = ["KafkaOptions", "check_marker", "options_of"]
 
@@ -15,7 +17,7 @@ _MOST_BROKERS = 32
 Settings = Mapping[str, str | int | float]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KafkaOptions:
     """How the broker or the cluster of a test is made.
 

@@ -302,7 +302,9 @@ def test_constructors_take_few_arguments() -> None:
 def is_record(node: ast.ClassDef) -> bool:
     """Whether the class gets its constructor from its fields: a dataclass or a named tuple."""
     parents = [ast.unparse(base) for base in node.bases]
-    return "NamedTuple" in parents or any("dataclass" in ast.unparse(each) for each in node.decorator_list)
+    return "NamedTuple" in parents or any(
+        name in ast.unparse(each) for each in node.decorator_list for name in ("dataclass", "frozen")
+    )
 
 
 def constructor_fields(node: ast.ClassDef) -> int:

@@ -1,8 +1,8 @@
 """Brokers: a row of the list, and one broker with its process, directories, listeners and APIs."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from ..base.frozen import frozen
 from .source import Source
 from .traffic import History, Rates
 
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Endpoint:
     """An address that a broker tells its clients."""
 
@@ -29,7 +29,7 @@ class Endpoint:
     port: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BrokerRow:
     """One live broker, as the controller's metadata has it."""
 
@@ -44,7 +44,7 @@ class BrokerRow:
     preferred_leaders_elsewhere: Annotated[int, "partitions that it should lead and another broker leads"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Brokers:
     """The live brokers, by id."""
 
@@ -53,7 +53,7 @@ class Brokers:
     items: tuple[BrokerRow, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Process:
     """The broker's process. A value is null where the operating system does not tell it."""
 
@@ -66,7 +66,7 @@ class Process:
     python: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Directory:
     """A log directory."""
 
@@ -79,7 +79,7 @@ class Directory:
     total_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Listener:
     """An address that the broker listens on."""
 
@@ -90,7 +90,7 @@ class Listener:
     connections: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ApiTimes:
     """Requests of one API since the start of the broker, with quantiles as in `Times`."""
 
@@ -102,7 +102,7 @@ class ApiTimes:
     max_ms: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FollowerLag:
     """A follower of a partition that this broker leads."""
 
@@ -113,7 +113,7 @@ class FollowerLag:
     caught_up_ms_ago: Annotated[int | None, "null: not caught up since this broker leads"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LocalBroker:
     """The part that only the broker itself knows."""
 
@@ -133,7 +133,7 @@ class LocalBroker:
     history: History
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BrokerDetail:
     """One broker."""
 

@@ -1,14 +1,14 @@
 """The clients that use a broker most."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from ..base.frozen import frozen
 from .source import Source
 
 __all__ = ["Client", "Clients"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Client:
     """The connections with the same client id, principal, software and host."""
 
@@ -24,7 +24,7 @@ class Client:
     last_seen_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Clients:
     """The clients with most bytes, at most 32."""
 

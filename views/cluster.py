@@ -1,8 +1,8 @@
 """The cluster at a glance: is it healthy, how much traffic has it, and what happened last."""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from ..base.frozen import frozen
 from .events import EventOfKind
 from .source import Source
 from .topics import TopicRow
@@ -14,7 +14,7 @@ Severity = Literal["warning", "trouble"]
 Status = Literal["healthy", "warning", "trouble"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Problem:
     """One problem. The place is that of the first or worst case."""
 
@@ -28,7 +28,7 @@ class Problem:
     broker_id: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Verdict:
     """Whether the cluster is healthy, as far as this broker knows."""
 
@@ -37,7 +37,7 @@ class Verdict:
     problems: Annotated[tuple[Problem, ...], "the worst first, at most 20"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Disk:
     """The log directories of this broker together."""
 
@@ -47,7 +47,7 @@ class Disk:
     full_in_s: Annotated[float | None, "at the growth of the last hour; null when it does not grow"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TopTopic:
     """One of the busiest topics on this broker."""
 
@@ -57,7 +57,7 @@ class TopTopic:
     row: Annotated[TopicRow, "as in the list of topics"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Cluster:
     """The cluster. Groups, rates, times, disk, topics and events are those of this broker."""
 

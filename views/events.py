@@ -1,14 +1,14 @@
 """The last events of a broker."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from ..base.frozen import frozen
 from .source import Source
 
 __all__ = ["Event", "EventOfKind", "Events"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Event:
     """One line of the broker's log."""
 
@@ -20,7 +20,7 @@ class Event:
     fields: dict[str, str | int | float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class EventOfKind(Event):
     """The newest line of its kind. Lines of one kind have the same id, or the same logger and text without one."""
 
@@ -28,7 +28,7 @@ class EventOfKind(Event):
     since_ms: Annotated[int, "time of the oldest of them"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Events:
     """The last lines of the broker's log, the newest first."""
 

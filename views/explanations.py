@@ -1,17 +1,17 @@
 """Why a user may do something, or may not: the verdict of the authorizer and the ACL that decides."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from ..base.acl_rules.authorizer import Explanation
 from ..base.acl_rules.question import AclQuestion
 from ..base.acls import AclBinding
+from ..base.frozen import frozen
 from .source import Source
 
 __all__ = ["AclExplanation", "AclRule", "acl_explanation"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AclRule:
     """One ACL. Names of operations and types are those of Kafka's protocol, such as DESCRIBE_CONFIGS."""
 
@@ -24,7 +24,7 @@ class AclRule:
     pattern_type: Annotated[str, "LITERAL or PREFIXED"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AclExplanation:
     """Whether a principal may do an operation on a resource, and the rule that decides."""
 

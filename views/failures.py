@@ -1,19 +1,20 @@
 """Documents of requests that fail."""
 
-from dataclasses import dataclass
 from typing import Annotated
+
+from ..base.frozen import frozen
 
 __all__ = ["Failure", "Misdirected"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Failure:
     """Why the request failed, in one line."""
 
     error: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Misdirected:
     """Another broker coordinates the group."""
 

@@ -1,8 +1,8 @@
 """Groups: a row of the list, one group with its members and offsets, and the timeline of its rebalances."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from ..base.frozen import frozen
 from .source import Source
 
 __all__ = [
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GroupRow:
     """One group."""
 
@@ -45,7 +45,7 @@ class GroupRow:
     rebalances: Annotated[int | None, "since this broker coordinates the group"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Groups:
     """The groups that this broker coordinates."""
 
@@ -56,7 +56,7 @@ class Groups:
     items: tuple[GroupRow, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Assignment:
     """Partitions of one topic."""
 
@@ -64,7 +64,7 @@ class Assignment:
     partitions: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Member:
     """One member of a group."""
 
@@ -84,7 +84,7 @@ class Member:
     subscribed_pattern: Annotated[str | None, "of a member of the consumer protocol"] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GroupOffset:
     """The committed offset of one partition."""
 
@@ -105,7 +105,7 @@ class GroupOffset:
     leader: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class WaitsFor:
     """The members that a rebalance waits for."""
 
@@ -115,7 +115,7 @@ class WaitsFor:
     members: Annotated[tuple[str, ...], "at most 100 member ids"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LagHistory:
     """The lag of a group at equal steps of the last hour, the oldest first; null where it was not measured."""
 
@@ -125,7 +125,7 @@ class LagHistory:
     lag_seconds: Annotated[tuple[float | None, ...], "of the worst partition"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GroupDetail:
     """One group."""
 
@@ -137,7 +137,7 @@ class GroupDetail:
     history: LagHistory
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TimelineEvent:
     """One change of a group: a rebalance, a static member that returned, a change of its offsets."""
 
@@ -160,7 +160,7 @@ class TimelineEvent:
     members: Annotated[int | None, "members after the rebalance"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Timeline:
     """The last changes of a group, the newest first."""
 

@@ -1,13 +1,12 @@
 """The list of resources at /v1."""
 
-from dataclasses import dataclass
-
+from ..base.frozen import frozen
 from .source import Source
 
 __all__ = ["Index", "ResourceSummary"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ResourceSummary:
     """One resource."""
 
@@ -15,7 +14,7 @@ class ResourceSummary:
     summary: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Index:
     """The resources under /v1."""
 

@@ -1,8 +1,8 @@
 """All partitions of the cluster in columns: where each has its replicas, for a matrix of partitions and brokers."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from ..base.frozen import frozen
 from .source import Source
 
 __all__ = ["PARTITION_COLUMNS", "PartitionColumns", "PartitionMatrix"]
@@ -13,7 +13,7 @@ PartitionColumns = tuple[str, int, int | None, int, tuple[int, ...], tuple[int, 
 """A row, in the order of `PARTITION_COLUMNS`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PartitionMatrix:
     """Partitions by topic and index. A leader is null while the partition has none."""
 

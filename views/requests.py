@@ -1,14 +1,14 @@
 """Requests that took long."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from ..base.frozen import frozen
 from .source import Source
 
 __all__ = ["SlowRequest", "SlowRequests"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SlowRequest:
     """One request that took longer than ``pybroker.slow.request.ms``, with the time of each phase."""
 
@@ -29,7 +29,7 @@ class SlowRequest:
     waited_for: Annotated[str | None, "one line"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SlowRequests:
     """The last slow requests, the newest first."""
 

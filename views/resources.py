@@ -4,10 +4,11 @@ The broker's handlers and the OpenAPI document follow from it.
 """
 
 import types
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from ..base.acls import CLUSTER_NAME, CONCRETE_OPERATIONS, CONCRETE_RESOURCE_TYPES
+from ..base.frozen import frozen
 from .brokers import BrokerDetail, Brokers
 from .clients import Clients
 from .cluster import Cluster
@@ -29,7 +30,7 @@ _POINTS = 3_600
 _MOST_TEXT = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Parameter:
     """A value in the query: a number between ``least`` and ``most``, one of ``choices``, or a text.
 
@@ -48,7 +49,7 @@ class Parameter:
     is_required: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ResourceSpec:
     """A path with the shape of its document. ``failures``: statuses besides 400 and 503."""
 

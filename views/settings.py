@@ -1,8 +1,8 @@
 """Settings of a broker or a topic, with the source of each value."""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from ..base.frozen import frozen
 from .source import Source
 
 __all__ = ["Configs", "LoggerLevel", "Setting", "SettingSource", "SettingType", "Synonym"]
@@ -20,7 +20,7 @@ SettingSource = Literal[
 SettingType = Literal["unknown", "boolean", "string", "int", "short", "long", "double", "list", "class", "password"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Synonym:
     """One of the values that the setting may have. The first of a list is in force."""
 
@@ -29,7 +29,7 @@ class Synonym:
     source: SettingSource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Setting:
     """One setting and its value in force."""
 
@@ -44,7 +44,7 @@ class Setting:
     synonyms: tuple[Synonym, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LoggerLevel:
     """A logger and its level in force."""
 
@@ -52,7 +52,7 @@ class LoggerLevel:
     level: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Configs:
     """The settings of this broker and the levels of its loggers."""
 

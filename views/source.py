@@ -1,14 +1,15 @@
 """The origin of a document: which broker filled it, and when."""
 
-from dataclasses import dataclass
 from typing import Annotated
+
+from ..base.frozen import frozen
 
 __all__ = ["API_VERSION", "Source"]
 
 API_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Source:
     """The broker that filled the document. Another broker knows other logs, groups and clients."""
 

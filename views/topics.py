@@ -1,8 +1,8 @@
 """Topics: a row of the list, and one topic with its partitions, settings, consumers and producers."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from ..base.frozen import frozen
 from .settings import Setting
 from .source import Source
 from .traffic import History
@@ -10,7 +10,7 @@ from .traffic import History
 __all__ = ["Follower", "PartitionRow", "TopicConsumer", "TopicDetail", "TopicProducer", "TopicRow", "Topics"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TopicRow:
     """One topic. Sums over the brokers are right for values of the partitions that a broker leads."""
 
@@ -40,7 +40,7 @@ TopicColumns = tuple[str | int | float | bool | None, ...]
 """A row, in the order of the document's columns."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Topics:
     """The topics of the cluster."""
 
@@ -52,7 +52,7 @@ class Topics:
     rows: Annotated[tuple[TopicColumns, ...] | None, "values in the order of the columns, in place of items"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Follower:
     """A follower as its leader knows it."""
 
@@ -62,7 +62,7 @@ class Follower:
     is_in_sync: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PartitionRow:
     """One partition. Offsets, sizes and times are null unless a replica is on this broker."""
 
@@ -87,7 +87,7 @@ class PartitionRow:
     followers: Annotated[tuple[Follower, ...], "empty unless this broker leads"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TopicConsumer:
     """A group with offsets of the topic, coordinated by this broker."""
 
@@ -99,7 +99,7 @@ class TopicConsumer:
     lag_seconds: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TopicProducer:
     """An idempotent or transactional producer, as the leader of a partition knows it."""
 
@@ -112,7 +112,7 @@ class TopicProducer:
     coordinator_epoch: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TopicDetail:
     """One topic."""
 

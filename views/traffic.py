@@ -1,14 +1,14 @@
 """Rates, request times, and the rates of the last hour."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from ..base.frozen import frozen
 from .source import Source
 
 __all__ = ["History", "HistoryDocument", "Rates", "Times"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Rates:
     """Mean rates of the last ten seconds, of one broker."""
 
@@ -18,7 +18,7 @@ class Rates:
     requests_per_s: Annotated[float | None, "null for a topic"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Times:
     """Total time of the requests of one API: quantiles of the last five minutes or more, within an eighth."""
 
@@ -28,7 +28,7 @@ class Times:
     max_ms: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class History:
     """Mean rates of equal spans of time, the oldest first. The last span ends at ``end_ms``.
 
@@ -42,7 +42,7 @@ class History:
     bytes_out_per_s: tuple[float | None, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class HistoryDocument:
     """Rates of the last hour of one broker, or of one topic on it."""
 

@@ -1,14 +1,14 @@
 """The transactional ids that a broker coordinates."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from ..base.frozen import frozen
 from .source import Source
 
 __all__ = ["TransactionRow", "Transactions"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TransactionRow:
     """One transactional id."""
 
@@ -21,7 +21,7 @@ class TransactionRow:
     partitions: Annotated[int, "partitions in the transaction"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Transactions:
     """The transactional ids that this broker coordinates."""
 

@@ -7,9 +7,9 @@
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 
+from ...base.frozen import frozen
 from ..acls import (
     EVERY_RESOURCE,
     AclBinding,
@@ -33,7 +33,7 @@ class DecidedBy(Enum):
     NO_ALLOW = "ACLs apply to the resource, but none allows the operation"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explanation:
     """A verdict, and the rule that decided it. ``binding`` is the deciding ACL, if an ACL decided."""
 

@@ -1,7 +1,8 @@
 """The content of a store: a private key with its chain of certificates, and certificates that are trusted."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...base.frozen import frozen
 from .certificates import read_certificate
 from .der import DerError
 
@@ -12,7 +13,7 @@ class StoreError(Exception):
     """A store cannot be read. One plain line, without passwords and keys; the caller adds the settings' names."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyPair:
     """``key`` is in PEM, maybe encrypted by ``password``; ``chain`` is in DER and begins with the key's certificate."""
 
@@ -21,7 +22,7 @@ class KeyPair:
     password: str | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Store:
     """``keys`` in the order of the store: the first is used. ``trusted`` are certificates in DER."""
 

@@ -1,10 +1,10 @@
 """The parts of the broker that API handlers are built from."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
+from ...base.frozen import frozen
 from ...base.timers import Scheduler
 from ...config.config import Config
 from ...config.group_protocols import asks_for_share_groups
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["BrokerParts"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen(kw_only=True)
 class BrokerParts:
     """Parts for the tables of handlers (`broker/apis/<theme>/table.py`)."""
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import gc
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ...base.command_parser import BAD_INPUT, FAILED, CommandError
+from ...base.frozen import frozen
 from ...cli.gentle_interrupt import TerminatedError, ended_by_sigterm
 from ...cli.kafka_scripts.scripts import SCRIPTS
 from ...cli.nouns import NOUNS
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _STOPPED, _INTERRUPTED, _TERMINATED = 0, 130, 143
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Command:
     """A subcommand.
 

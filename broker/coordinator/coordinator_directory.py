@@ -1,8 +1,8 @@
 """Where the coordinators of one kind are: the leaders of an internal topic's partitions."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from ...controller.topics.permit import Permit
 from ..metadata.leader_hints import BrokerEndpoint
 from ..network.request import ConnectionInfo
@@ -10,7 +10,7 @@ from ..network.request import ConnectionInfo
 __all__ = ["CoordinatorDirectory"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CoordinatorDirectory:
     """How to find the coordinators of groups, or of transactions.
 

@@ -1,14 +1,14 @@
 """The effects of faults on the requests that they fire on."""
 
-from dataclasses import dataclass
 from enum import Enum
 
+from ...base.frozen import frozen
 from ...protocol.errors import ErrorCode
 
 __all__ = ["Break", "Corrupt", "Delay", "Effect", "Fail", "Hang", "RefuseConnections", "Throttle", "Way"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fail:
     """The request, or those of its items that match, get an error code and are not carried out."""
 
@@ -18,7 +18,7 @@ class Fail:
         return f"error {self.code.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delay:
     """The request starts later, and with it all requests behind it on the connection."""
 
@@ -29,7 +29,7 @@ class Delay:
         return f"delay of {self.ms} ms" + (f" and at random up to {self.jitter_ms} ms" if self.jitter_ms else "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hang:
     """The request starts when the fault is removed, and with it all requests behind it on the connection."""
 
@@ -50,7 +50,7 @@ class Way(Enum):
     """The request is carried out, and the connection is closed in the middle of the response."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Break:
     """The connection ends in place of the response, or in it after ``after_bytes``."""
 
@@ -61,7 +61,7 @@ class Break:
         return f"{self.way.value} {self.after_bytes} bytes" if self.way is Way.WITHIN else self.way.value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Corrupt:
     """One bit of the first batch of a partition is turned in the response, so that its checksum is wrong."""
 
@@ -69,7 +69,7 @@ class Corrupt:
         return "corrupt"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Throttle:
     """The request is carried out, and its client is throttled, as by a quota."""
 
@@ -79,7 +79,7 @@ class Throttle:
         return f"throttle of {self.ms} ms"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RefuseConnections:
     """New connections are closed at once."""
 

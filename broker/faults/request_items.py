@@ -6,11 +6,11 @@ serves all of them. A request that names nothing in lists belongs to the fault a
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from uuid import UUID
 
+from ...base.frozen import frozen
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec import NULL_UUID, Struct
 from ...protocol.codec.schema import Array, FieldSchema, Nested
@@ -33,7 +33,7 @@ _NAMELESS = frozenset((ApiKey.LIST_GROUPS, ApiKey.LIST_TRANSACTIONS))
 TopicName = Callable[[UUID], str | None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """The names to look for; None: any. ``topic_name`` knows the topics that requests name by id."""
 

@@ -1,10 +1,10 @@
 """Which requests a fault is for: an API, a client, and the names in the request."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, TypedDict
 
+from ...base.frozen import frozen
 from ...protocol.apis import API_SPECS, ApiKey, ApiSpec, Listener
 from .request_items import names_in
 from .words import WordError, partition_word, text_word, unknown
@@ -30,7 +30,7 @@ class Where(TypedDict, total=False):
     after: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """``api``: None means every API. A name that is None is not compared."""
 

@@ -1,10 +1,11 @@
 """An HTTP request, as handlers get it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Self
 from urllib.parse import parse_qsl
 
+from ...base.frozen import frozen
 from .http_error import HttpError
 
 __all__ = ["HttpRequest"]
@@ -12,7 +13,7 @@ __all__ = ["HttpRequest"]
 _MAX_QUERY_FIELDS = 100
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HttpRequest:
     """Attributes:
     method: GET or HEAD; others only where a route takes them.

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Any, Self
 
+from ...base.frozen import frozen
 from .http_error import HttpError
 
 __all__ = ["JSON", "TEXT", "HttpResponse"]
@@ -13,7 +13,7 @@ JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HttpResponse:
     """``body``: bytes, or an iterator whose pieces are sent one by one, each when the client has taken the one before.
 

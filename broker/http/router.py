@@ -1,9 +1,9 @@
 """Finds the handler of an HTTP request by its path."""
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from urllib.parse import unquote
 
+from ...base.frozen import frozen
 from .http_error import HttpError
 from .request import HttpRequest
 from .response import HttpResponse
@@ -15,7 +15,7 @@ _READS = ("GET", "HEAD")
 Handler = Callable[[HttpRequest], HttpResponse | Awaitable[HttpResponse]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Route:
     """``methods``: those that the handler answers. ``is_public``: needs no token. ``is_for_probes``: answered also
     while the broker stops. ``most``: the number of requests that may be under way."""

@@ -6,11 +6,11 @@ to do: nobody knows whether the other broker carried them out.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 from ...base.closing import AsyncClosable
+from ...base.frozen import frozen
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.client import ClientConnection, ConnectionFailed, Event
 from ...protocol.codec import Message
@@ -34,7 +34,7 @@ class Link(AsyncClosable, Protocol):
     async def ask(self, request: Message, version: int, timeout_ms: int) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinkSecurity:
     """The steps of a new connection before its first request.
 

@@ -7,9 +7,9 @@ When it is this broker, its own handlers are called, without the network.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ...base.frozen import frozen
 from ...protocol.apis import ApiKey
 from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode, KafkaError
@@ -26,7 +26,7 @@ RETRY_SECONDS = 0.1
 _NOBODY = -1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LocalController:
     """The controller in this process.
 

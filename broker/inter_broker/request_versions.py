@@ -6,15 +6,15 @@ that the controller of that release reads.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from ...config.versions import is_at_least
 from ..coordinator.transaction.states import EPOCH_BUMP_VERSION
 
 __all__ = ["RequestVersions"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RequestVersions:
     # The controller to brokers
     leader_and_isr: int

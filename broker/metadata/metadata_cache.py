@@ -4,9 +4,10 @@ Only the event loop reads and changes it, so no reader sees half of an update.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from uuid import UUID
 
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from ...protocol.codec import NULL_UUID
 from ...protocol.messages.update_metadata import (
@@ -23,7 +24,7 @@ NO_CONTROLLER = -1
 _LEADER_DURING_DELETE = -2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MetadataUpdate:
     """The changes of one UpdateMetadata: the topics it named, the partitions deleted, and the brokers gone."""
 

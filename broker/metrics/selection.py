@@ -1,15 +1,15 @@
 """Which series a scrape gives, by the settings ``pybroker.metrics.…``."""
 
 import re
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from ...config.config import Config
 from .series.series import Detail, Series, Spelling
 
 __all__ = ["Selection"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selection:
     """``names``: the spellings wanted; ``exclude``: a pattern that must match the whole name of a series to hide it."""
 

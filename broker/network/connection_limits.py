@@ -9,9 +9,11 @@ listener between brokers ignores the broker's limits: the longest idle connectio
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 from ipaddress import ip_address
+
+from ...base.frozen import frozen
 
 __all__ = ["UNLIMITED", "Admission", "ConnectionLimits", "LimitSettings"]
 
@@ -27,7 +29,7 @@ class Admission(Enum):
     REFUSE = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LimitSettings:
     """Kafka's names and defaults; all of them may change while the broker runs."""
 

@@ -1,8 +1,8 @@
 """The protection of one listener, as its connections use it. Each part is there if the listener's protocol needs it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from ...base.invariant import invariant
 from ...config.listeners import has_login, is_encrypted
 from .frame_gate import FrameGate
@@ -12,7 +12,7 @@ from .transport import ConnectionLayer
 __all__ = ["UNPROTECTED", "EndpointSecurity"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EndpointSecurity:
     """``add_layer`` puts TLS below each connection; its certificates may change while the listener is open.
     ``new_gate`` makes the gate of each connection, at which its client logs in by SASL.

@@ -1,7 +1,6 @@
 """Recognises clients that do not speak Kafka by their first bytes."""
 
-from dataclasses import dataclass
-
+from ...base.frozen import frozen
 from .offender_log import Violation
 
 __all__ = ["OtherProtocol", "recognise"]
@@ -24,7 +23,7 @@ _HTTP_ANSWER = (
 ).encode("ascii")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OtherProtocol:
     """A client of another protocol."""
 

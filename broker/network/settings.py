@@ -5,9 +5,10 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Self
 
+from ...base.frozen import frozen
 from ...config.config import Config
 from ...config.config_error import ConfigError
 from ...config.listeners import Listener, listener_address
@@ -30,7 +31,7 @@ def addresses_of(host: str) -> Sequence[str]:
     return [str(address[0]) for *_, address in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Endpoint:
     """One entry of ``listeners``. Host ``""``: every address of this machine; port 0: any free one."""
 
@@ -48,7 +49,7 @@ class Endpoint:
         return listener_address(self.listener_name, self.host, self.port)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NetworkSettings:
     """Settings of `Listeners`."""
 

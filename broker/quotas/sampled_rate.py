@@ -6,13 +6,14 @@ which counts as ``count - 1`` whole windows at least. So with Kafka's defaults a
 """
 
 from array import array
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from ...base.frozen import frozen
 
 __all__ = ["Measurement", "SampledRate", "Windows"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Windows:
     """How many windows of which length a rate is measured over."""
 

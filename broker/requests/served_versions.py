@@ -5,9 +5,9 @@ the broker accepts newer requests too, because brokers send them to each other w
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...base.frozen import frozen
 from ...config.config import Config
 from ...config.group_protocols import asks_for_consumer_protocol
 from ...config.versions import release_to_answer_as
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["OWN_VERSIONS", "ServedVersions", "served_versions", "versions_as"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServedVersions:
     """``accepted``: a request of another version closes its connection. ``listed``: what clients are told.
 

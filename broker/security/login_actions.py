@@ -1,9 +1,10 @@
 """The actions that the login gate asks of a connection, and the rules of a listener that the gate applies."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from ...base.frozen import frozen
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec.schema import VersionRange
 from .principal import Principal
@@ -12,7 +13,7 @@ from .sasl.sasl_server import SaslServer
 __all__ = ["Action", "Admission", "Answer", "Authenticated", "Close", "LoginRules", "Mechanism", "PassOn"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mechanism:
     """``new_server`` begins an exchange. ``max_reauth_ms``: how long a login lasts (KIP-368); 0 or less: for ever."""
 
@@ -20,7 +21,7 @@ class Mechanism:
     max_reauth_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoginRules:
     """The rules of one listener.
 
@@ -37,19 +38,19 @@ class LoginRules:
     api_versions: VersionRange = API_SPECS[ApiKey.API_VERSIONS].versions
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """Send a frame now. ``frame`` lacks its size; it is a response with header, or a raw SASL token."""
 
     frame: bytes = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PassOn:
     """The dispatcher answers this request, which is ApiVersions."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Authenticated:
     """The client is ``principal`` from now on. ``ends_at_ms``: monotonic clock at the session's end; None: no end."""
 
@@ -58,7 +59,7 @@ class Authenticated:
     ends_at_ms: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Close:
     """Read no more, drop all buffers, and after ``delay_ms`` send ``frame``, if there is one, and close.
 

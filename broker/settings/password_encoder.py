@@ -10,10 +10,11 @@ import base64
 import hashlib
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from ...base.frozen import frozen
 from ...config.config import Config
 from ...config.config_error import ConfigError
 
@@ -37,7 +38,7 @@ class EncodedPasswordError(ValueError):
     """A stored password cannot be read; the text says why, without the password."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PasswordEncoder:
     """``key_factory``, ``cipher``, ``key_bits`` and ``iterations`` are those of new passwords."""
 

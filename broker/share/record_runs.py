@@ -10,6 +10,7 @@ from enum import IntEnum
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
+from ...base.frozen import frozen
 from ..coordinator.share.state_batch import StateBatch
 
 __all__ = ["Change", "OffsetSpan", "RecordRuns", "RecordState", "Run"]
@@ -37,7 +38,7 @@ class RecordState(IntEnum):
         return self is RecordState.ACKNOWLEDGED or self is RecordState.ARCHIVED
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Change:
     """A change of records that is stored before it is true; `SharePartition.finish` takes it back or makes it so."""
 

@@ -1,10 +1,10 @@
 """The parts of the broker whose state the resources show."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...base.frozen import frozen
 from ...config.config import Config
 from ...config.topic_config import TopicConfig
 from ..apis.broker_parts import BrokerParts
@@ -43,7 +43,7 @@ class Recent(NamedTuple):
     request_times: RecentCounts
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen(kw_only=True)
 class KnownState:
     """Made when the broker can serve clients. ``overrides``: the settings that were set on a topic. ``access``: None
     without an authorizer."""

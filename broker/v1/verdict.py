@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from ...views.brokers import Directory
 from ...views.cluster import Problem, Severity, Verdict
@@ -29,7 +30,7 @@ class CaseCount:
             self.first = TopicPartition(topic, partition)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GroupProblem:
     """A group with a bad verdict, or with a rebalance that waits. ``text``: about the group, one line."""
 

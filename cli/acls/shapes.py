@@ -1,12 +1,13 @@
 """Shapes of the JSON that the commands about access rules print."""
 
-from dataclasses import dataclass
 from typing import Annotated
+
+from ...base.frozen import frozen
 
 __all__ = ["AccessRule", "AccessRuleChange", "AccessVerdict"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AccessRule:
     """A rule: a principal may or may not do an operation on the resources of a pattern."""
 
@@ -19,7 +20,7 @@ class AccessRule:
     permission: Annotated[str, "ALLOW or DENY"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AccessRuleChange:
     """A rule that was added or removed, or with ``--dry-run`` would be."""
 
@@ -28,7 +29,7 @@ class AccessRuleChange:
     is_dry_run: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AccessVerdict:
     """Whether a user may do an operation on a resource, and why."""
 

@@ -1,7 +1,8 @@
 """The lines of Kafka's ``kafka-consumer-perf-test.sh``: one for the whole run, or one for each interval."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from ...base.frozen import frozen
 
 __all__ = ["INTERVAL_TITLES", "TITLES", "Counted", "interval_line", "whole_line"]
 
@@ -19,7 +20,7 @@ _NO_REBALANCE_MS = 0
 _THREAD = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Counted:
     """How much was read until a time, in milliseconds since 1970."""
 

@@ -1,7 +1,8 @@
 """Shapes of the JSON that the commands about the cluster print."""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
+
+from ...base.frozen import frozen
 
 __all__ = [
     "ClusterBroker",
@@ -17,7 +18,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ClusterNumbers:
     """A cluster in numbers."""
 
@@ -29,7 +30,7 @@ class ClusterNumbers:
     replicas: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ClusterBroker:
     """A broker that is alive."""
 
@@ -43,7 +44,7 @@ class ClusterBroker:
     out_of_sync: Annotated[int, "its replicas that are not in sync"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ClusterProblem:
     """Something that is not as it should be."""
 
@@ -64,7 +65,7 @@ class ClusterProblem:
     count: Annotated[int, "how many there are"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ClusterHealth:
     """Whether a cluster is healthy, and if not, why."""
 
@@ -74,7 +75,7 @@ class ClusterHealth:
     problems: tuple[ClusterProblem, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LogDirectory:
     """A log directory of a broker."""
 
@@ -87,7 +88,7 @@ class LogDirectory:
     usable: Annotated[int | None, "free bytes of its volume; null: as above"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Election:
     """The election of a leader for a partition."""
 
@@ -96,7 +97,7 @@ class Election:
     result: Annotated[str, "elected, not needed, would be asked for, or an error"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PartitionMove:
     """A reassignment of a partition that was begun or cancelled, or with ``--dry-run`` would be."""
 
@@ -108,7 +109,7 @@ class PartitionMove:
     is_dry_run: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PartitionMoveState:
     """How far a reassignment is."""
 
@@ -120,7 +121,7 @@ class PartitionMoveState:
     state: Annotated[str, "moving, done, or other replicas: the partition has other replicas than the plan says"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PlannedPartition:
     """Where the replicas of a partition shall be."""
 
@@ -129,7 +130,7 @@ class PlannedPartition:
     replicas: Annotated[tuple[int, ...], "the first is the preferred leader"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ReassignmentPlan:
     """A plan in the form of Kafka's kafka-reassign-partitions."""
 

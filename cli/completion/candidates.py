@@ -2,9 +2,9 @@
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from ...base.command_parser import CommandParser, parser_of
+from ...base.frozen import frozen
 from ..command import verb_parser
 from ..nouns import NOUNS
 from ..verb import Noun
@@ -12,7 +12,7 @@ from ..verb import Noun
 __all__ = ["Wanted", "candidates"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """Names in a cluster that are wanted.
 

@@ -1,12 +1,13 @@
 """Shapes of the JSON that the commands about settings print."""
 
-from dataclasses import dataclass
 from typing import Annotated
+
+from ...base.frozen import frozen
 
 __all__ = ["Setting", "SettingChange", "SettingDifference"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Setting:
     """One setting of a resource."""
 
@@ -20,7 +21,7 @@ class Setting:
     documentation: Annotated[str | None, "null: none was asked for, or the broker has none"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SettingChange:
     """A change of a setting that was made, or with ``--dry-run`` would be."""
 
@@ -31,7 +32,7 @@ class SettingChange:
     is_dry_run: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SettingDifference:
     """A setting that two resources do not share. A value is null where the setting is missing, or secret."""
 

@@ -2,9 +2,9 @@
 
 from base64 import b64encode
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import BinaryIO
 
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from ...client.record_json import record_to_json
 from ...protocol.records.record import Record
@@ -16,7 +16,7 @@ __all__ = ["FORMS", "Form", "Printer", "chosen_form"]
 FORMS = ("value", "json", "jsonl", "raw", "hex", "base64")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Form:
     """How a record becomes bytes.
 

@@ -3,9 +3,9 @@
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from ...base.command_parser import BAD_INPUT, CommandError
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...client.cluster import NO_OFFSET
@@ -28,7 +28,7 @@ _START = "must be start, end, an offset, -10 (the last 10), or @TIME such as @20
 _UNTIL = "must be end, +10 (10 offsets further), or @TIME such as @2026-11-25T08:00 or @-15m"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """`kind`: start, end, last, offset, time or further. `number`: the count, offset or time in ms."""
 

@@ -1,14 +1,15 @@
 """Shapes of the JSON that ``pybroker consume`` prints and ``pybroker produce`` reads."""
 
-from dataclasses import dataclass
 from typing import Annotated
+
+from ...base.frozen import frozen
 
 __all__ = ["ConsumedHeader", "ConsumedRecord"]
 
 _BASE64 = "in base64, in place of the field without _base64: the bytes are not UTF-8"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ConsumedHeader:
     """A header of a record."""
 
@@ -18,7 +19,7 @@ class ConsumedHeader:
     value_base64: Annotated[str, _BASE64] = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ConsumedRecord:
     """A record of a topic."""
 

@@ -1,8 +1,8 @@
 """The checks of ``pybroker doctor``: a table of pure functions of the gathered facts."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from .access_checks import (
     address_resolves,
     advertised_addresses_are_reached,
@@ -34,7 +34,7 @@ from .time_checks import clocks_agree, no_offsets_expire_soon, no_record_is_from
 __all__ = ["CHECKS", "NumberedCheck", "results"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NumberedCheck:
     """A check. ``about``: why a failure matters, for the page about the checks."""
 

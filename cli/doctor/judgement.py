@@ -1,8 +1,8 @@
 """The judgement of a check."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from ..visible_topics import UNSEEN
 from .shapes import Unknown, Verdict
 
@@ -13,7 +13,7 @@ NO_ANSWER = Unknown("the cluster did not answer")
 NO_TOPICS = Unknown(UNSEEN)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judgement:
     """The judgement of a check, one line about it, and one line with the remedy."""
 

@@ -1,10 +1,10 @@
 """Shapes of the JSON that ``pybroker doctor`` prints, and of the facts that its checks judge."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Literal
 
+from ...base.frozen import frozen
 from ...protocol.messages.metadata import MetadataResponse
 from ..cluster.shapes import LogDirectory
 from ..txns.shapes import HangingTransaction
@@ -26,7 +26,7 @@ __all__ = [
 Verdict = Literal["ok", "warn", "FAIL", "skipped"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Diagnosis:
     """The result of a check."""
 
@@ -48,14 +48,14 @@ class PortKind(Enum):
     UNKNOWN = "a protocol that is not Kafka's, or nothing"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unknown:
     """A fact that could not be found out, and why."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PortFacts:
     """A port as this machine reaches it.
 
@@ -86,7 +86,7 @@ class PortFacts:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BrokerFacts:
     """A broker at its advertised address. ``failure``: why it did not tell the id of its cluster."""
 
@@ -96,7 +96,7 @@ class BrokerFacts:
     failure: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ClockFacts:
     """The clock of a pybroker: by so much it is ahead of this machine's. ``within_ms``: how exact that is."""
 
@@ -105,7 +105,7 @@ class ClockFacts:
     within_ms: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ExpiringGroup:
     """A group without members whose offsets may expire soon. ``left_ms``: at the earliest; 0: at any moment."""
 
@@ -113,7 +113,7 @@ class ExpiringGroup:
     left_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class DirectoryFacts:
     """A log directory on this machine.
 
@@ -131,7 +131,7 @@ class DirectoryFacts:
     fsync_ms: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class HostFacts:
     """A broker's machine, as its settings file and this machine tell.
 
@@ -150,7 +150,7 @@ class HostFacts:
     directories: tuple[DirectoryFacts, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Facts:
     """All that the checks judge.
 

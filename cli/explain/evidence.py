@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from ...base.command_parser import CommandError
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...client.committed_offsets import committed_offsets
@@ -36,7 +37,7 @@ class Look(NamedTuple):
     partitions: dict[TopicPartition, GroupPartition]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Told:
     """The words of the broker that coordinates the group. ``now_ms``: its clock."""
 
@@ -48,7 +49,7 @@ class Told:
     events: tuple[TimelineEvent, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evidence:
     """``leaders``: of all partitions of the topics that are subscribed to. ``transactions``: what holds a partition's
     readers back. ``told``: None without ``--v1``. ``stuck_after_s``: a rebalance that takes longer is trouble."""

@@ -1,8 +1,8 @@
 """The JSON that ``pybroker explain`` prints."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from ...base.frozen import frozen
 from ..groups.shapes import GroupPartition
 from ..topics.shapes import Partition
 
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Finding:
     """One reason."""
 
@@ -31,7 +31,7 @@ class Finding:
     remedies: Annotated[tuple[str, ...], "what to try"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GroupExplanation:
     """The state of a group, and the reasons that hinder it."""
 
@@ -48,7 +48,7 @@ class GroupExplanation:
     findings: tuple[Finding, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LagExplanation:
     """Whether a group keeps up, and why not."""
 
@@ -67,7 +67,7 @@ class LagExplanation:
     partitions: Annotated[tuple[GroupPartition, ...], "those with lag, the worst first"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RetentionPartition:
     """The records that a partition has."""
 
@@ -79,7 +79,7 @@ class RetentionPartition:
     size: Annotated[int | None, "bytes of the leader's replica; null: not told"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RetentionExplanation:
     """For how long a topic keeps records, and why older ones are still there."""
 
@@ -94,7 +94,7 @@ class RetentionExplanation:
     findings: tuple[Finding, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class OffsetExplanation:
     """Whether a record can be read at an offset."""
 
@@ -109,7 +109,7 @@ class OffsetExplanation:
     remedy: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TopicValue:
     """A setting that acts on a topic, and is not Kafka's default."""
 
@@ -118,7 +118,7 @@ class TopicValue:
     source: Annotated[str, "topic, broker, all brokers or file"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class WritingProducer:
     """An idempotent or transactional producer that wrote to a topic, until producer.id.expiration.ms."""
 
@@ -129,7 +129,7 @@ class WritingProducer:
     open_partitions: Annotated[tuple[int, ...], "where its transaction is open"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TopicGroup:
     """A group that reads a topic, or has offsets in it."""
 
@@ -140,7 +140,7 @@ class TopicGroup:
     lost_partitions: Annotated[tuple[int, ...], "where the committed offset is outside the log"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TopicExplanation:
     """Why a topic is as it is: its leaders, its settings, and the clients that use it."""
 

@@ -6,10 +6,11 @@ tells both under /v1. Facts that the cluster refuses to tell are left out.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from ...base.coordinator_partition import partition_for_key
+from ...base.frozen import frozen
 from ...base.kafka_names import CONSUMER_OFFSETS_TOPIC
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
@@ -35,7 +36,7 @@ class ClientName(NamedTuple):
     host: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClientUse:
     """A client of a pybroker. ``principal``: None when clients of several users have the name."""
 
@@ -43,7 +44,7 @@ class ClientUse:
     throttled_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Keeper:
     """The partition of ``__consumer_offsets`` that keeps the group."""
 
@@ -53,7 +54,7 @@ class Keeper:
     min_isr: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MissingRight:
     """A right that a member needs and its user does not have. ``resource``: as ``topic orders``."""
 
@@ -64,7 +65,7 @@ class MissingRight:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Surroundings:
     """The facts.
 

@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from ..groups.number_ranges import ranges
 from ..output.columns import duration_text
 from ..topics.found_topics import MIN_ISR
@@ -19,7 +19,7 @@ _SILENT_S = 900
 _RETENTION = ("cleanup.policy", "retention.ms", "retention.bytes")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicEvidence:
     """``alive``: the brokers in the metadata. ``settings``: all that act on the topic; empty if not told."""
 

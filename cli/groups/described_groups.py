@@ -1,10 +1,10 @@
 """Groups as their coordinators list and describe them, in the classic protocol and in the protocol of KIP-848."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...base.command_parser import CommandError
+from ...base.frozen import frozen
 from ...client.admin_cluster import AdminCluster
 from ...protocol.apis import ApiKey
 from ...protocol.codec import DecodeError, Message, decode_prefix
@@ -24,7 +24,7 @@ _GROUPS_IN_A_REQUEST = 500
 _VERSION_BYTES = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DescribedGroup:
     """A group with its members, at one moment."""
 

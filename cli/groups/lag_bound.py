@@ -1,9 +1,9 @@
 """The bound of ``--fail-above``: records, or the age of the oldest unread record."""
 
 import argparse
-from dataclasses import dataclass
 
 from ...base.command_parser import CommandError
+from ...base.frozen import frozen
 from ..output.columns import duration_text
 from ..reading.moments import duration_ms
 from .group_partitions import lost_records
@@ -15,7 +15,7 @@ __all__ = ["LagBound", "lag_bound"]
 _MAX_DIGITS = 18
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LagBound:
     """``records`` or ``seconds`` is given, the other is None."""
 

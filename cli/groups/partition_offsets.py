@@ -5,9 +5,9 @@ A partition that cannot be asked gets its reason as text.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...client.committed_offsets import Committed, committed_in
@@ -34,7 +34,7 @@ _REQUESTS_UNDER_WAY = 50
 _ATTEMPTS = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ends:
     """``start`` and ``end`` are None when ``problem`` tells why they are unknown. ``end``: the high watermark."""
 

@@ -3,9 +3,9 @@
 import re
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from ...base.command_parser import BAD_INPUT, CommandError
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from ...protocol.sentinels import EARLIEST, LATEST
 from ..reading.moments import moment_ms
@@ -18,7 +18,7 @@ _MAX_OFFSET = (1 << 63) - 1
 _NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResetTarget:
     """One of the three is given. ``timestamp``: in milliseconds, or EARLIEST or LATEST."""
 

@@ -1,8 +1,8 @@
 """The JSON that the commands about groups print."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from ...base.frozen import frozen
 from ...views.groups import Assignment, TimelineEvent
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GroupListed:
     """A group in the list."""
 
@@ -30,7 +30,7 @@ class GroupListed:
     lag: Annotated[int | None, "records, of all partitions; null: not asked for, or unknown"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GroupMember:
     """One member of a group."""
 
@@ -42,7 +42,7 @@ class GroupMember:
     assignment: Annotated[tuple[Assignment, ...] | None, "null unless it is a consumer in a stable group"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GroupPartition:
     """One partition that a group reads."""
 
@@ -64,7 +64,7 @@ class GroupPartition:
     host: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GroupDescription:
     """One group with its members and its partitions."""
 
@@ -79,7 +79,7 @@ class GroupDescription:
     partitions: tuple[GroupPartition, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CommittedOffset:
     """One committed offset."""
 
@@ -88,7 +88,7 @@ class CommittedOffset:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class OffsetChange:
     """A new offset of a group, planned or stored."""
 
@@ -103,7 +103,7 @@ class OffsetChange:
     is_dry_run: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GroupChange:
     """A change of a group, made or with ``--dry-run`` planned."""
 
@@ -113,7 +113,7 @@ class GroupChange:
     is_dry_run: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GroupTimeline:
     """The last changes of a group, the newest first, as the broker that coordinates it remembers them."""
 

@@ -3,8 +3,8 @@
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from ...base.printable import printable
 from ...protocol.records.record import Headers, Record
 
@@ -26,7 +26,7 @@ class LineError(Exception):
     """Why a line or a property is refused, in Kafka's words."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Separators:
     key: bytes
     headers_end: bytes

@@ -3,10 +3,10 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from ...base.command_parser import BAD_INPUT, CommandError
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from .json_input import array_in, field_of, number_in, object_in, parsed_json, text_in
 
@@ -37,7 +37,7 @@ class Replica(NamedTuple):
         return f"{self.at}-{self.broker}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GivenPlan:
     """``partitions``: as they stand in the file, so that one may be there twice. ``directories``: where replicas go."""
 

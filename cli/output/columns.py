@@ -1,15 +1,15 @@
 """The columns of a table: which value of a row they show, and how a value becomes text."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from ...base.frozen import frozen
 from ...base.printable import printable
 
 __all__ = ["Column", "as_text", "bytes_text", "counted", "duration_text"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """One column. ``value``: what it shows of a row. ``is_wide``: shown with ``-o wide`` only."""
 

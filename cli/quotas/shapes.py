@@ -1,12 +1,13 @@
 """Shapes of the JSON that the commands about quotas print."""
 
-from dataclasses import dataclass
 from typing import Annotated
+
+from ...base.frozen import frozen
 
 __all__ = ["Quota"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Quota:
     """A limit for an entity: a user, a client id, both together, or an address."""
 

@@ -1,7 +1,8 @@
 """The state of the screen of ``pybroker top``, and how keys change it. Pure."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...base.frozen import frozen
 from .sections import SECTIONS
 
 __all__ = ["KEYS_HELP", "ScreenState", "keys_in", "pressed"]
@@ -15,7 +16,7 @@ _MOVES = {"\x1b[A": -1, "\x1b[B": 1, "\x1b[5~": -10, "\x1b[6~": 10, "\x1bOA": -1
 _LONGEST_SEQUENCE = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScreenState:
     """The state of the screen.
 

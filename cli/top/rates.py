@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from ..groups.group_partitions import lag_of
 from .shapes import BusyBroker, BusyGroup, BusyTopic, TopView
@@ -11,7 +11,7 @@ from .shapes import BusyBroker, BusyGroup, BusyTopic, TopView
 __all__ = ["GroupLook", "LogsLook", "Look", "view_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupLook:
     """A group at one moment: its committed offsets by partition. None: not told."""
 
@@ -20,7 +20,7 @@ class GroupLook:
     committed: Mapping[TopicPartition, int] | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogsLook:
     """The first offset, the next one, and the bytes of the leader's log, of partitions that were told."""
 
@@ -29,7 +29,7 @@ class LogsLook:
     sizes: Mapping[TopicPartition, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Look:
     """A cluster at one moment.
 

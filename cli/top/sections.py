@@ -1,16 +1,16 @@
 """The tables of ``pybroker top``: their columns, and how their rows are sorted and filtered."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ...base.frozen import frozen
 from ..output.columns import Column, bytes_text, duration_text
 from .shapes import TopView
 
 __all__ = ["SECTIONS", "Section"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Section:
     """One table.
 

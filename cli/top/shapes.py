@@ -1,12 +1,13 @@
 """The JSON that ``pybroker top`` prints."""
 
-from dataclasses import dataclass
 from typing import Annotated
+
+from ...base.frozen import frozen
 
 __all__ = ["BusyBroker", "BusyGroup", "BusyTopic", "TopView"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BusyBroker:
     """One broker."""
 
@@ -20,7 +21,7 @@ class BusyBroker:
     requests_per_s: Annotated[float | None, "null without --v1"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BusyTopic:
     """One topic."""
 
@@ -32,7 +33,7 @@ class BusyTopic:
     size_bytes: Annotated[int | None, "logs of the leaders; null: not told"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BusyGroup:
     """One group."""
 
@@ -44,7 +45,7 @@ class BusyGroup:
     read_per_s: Annotated[float | None, "records, by committed offsets; null with --v1"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TopView:
     """A cluster between two looks, or as its brokers tell with --v1."""
 

@@ -1,7 +1,8 @@
 """Shapes of the JSON that the commands about topics print."""
 
-from dataclasses import dataclass
 from typing import Annotated
+
+from ...base.frozen import frozen
 
 __all__ = [
     "Partition",
@@ -16,7 +17,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Topic:
     """A topic in the list."""
 
@@ -28,7 +29,7 @@ class Topic:
     under_replicated_partitions: Annotated[int, "partitions with a replica that is not in sync"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Partition:
     """One partition."""
 
@@ -40,7 +41,7 @@ class Partition:
     offline_replicas: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TopicSetting:
     """One setting of a topic."""
 
@@ -49,7 +50,7 @@ class TopicSetting:
     is_default: Annotated[bool, "it is not set for this topic"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TopicConsumer:
     """A group with a committed offset in a partition."""
 
@@ -60,7 +61,7 @@ class TopicConsumer:
     lag: Annotated[int | None, "records; null: the end is unknown"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TopicProducer:
     """An idempotent or transactional producer that the leader of a partition remembers."""
 
@@ -72,7 +73,7 @@ class TopicProducer:
     transaction_start: Annotated[int | None, "the first offset of its open transaction; null: there is none"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TopicDescription:
     """One topic with its partitions, and the settings that are not defaults."""
 
@@ -86,7 +87,7 @@ class TopicDescription:
     producers: Annotated[tuple[TopicProducer, ...] | None, "null: not asked for, or unknown"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TopicChange:
     """A change of a topic that was made, or with ``--dry-run`` would be."""
 
@@ -95,7 +96,7 @@ class TopicChange:
     is_dry_run: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PartitionOffsets:
     """Where the records of a partition start and end. ``end`` is the offset of the next record."""
 
@@ -108,7 +109,7 @@ class PartitionOffsets:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Truncation:
     """How far the records of a partition were deleted, or with ``--dry-run`` would be."""
 

@@ -1,12 +1,13 @@
 """Shapes of the JSON that the commands about transactions print."""
 
-from dataclasses import dataclass
 from typing import Annotated
+
+from ...base.frozen import frozen
 
 __all__ = ["Abortion", "HangingTransaction", "Transaction", "TransactionDescription"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Transaction:
     """A transactional id in the list."""
 
@@ -16,7 +17,7 @@ class Transaction:
     coordinator: Annotated[int, "id of the broker"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TransactionDescription:
     """The state of a transactional id, as its coordinator knows it."""
 
@@ -29,7 +30,7 @@ class TransactionDescription:
     partitions: Annotated[tuple[str, ...], "partitions of the open transaction, as TOPIC:PARTITION"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class HangingTransaction:
     """An open transaction in a partition, of which no coordinator knows. Readers of committed records wait for it."""
 
@@ -42,7 +43,7 @@ class HangingTransaction:
     last_written_ms: Annotated[int, "when the producer last wrote, milliseconds since 1970"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Abortion:
     """A transaction in a partition that was aborted, or with ``--dry-run`` would be."""
 

@@ -1,12 +1,13 @@
 """Shapes of the JSON that the commands about users print."""
 
-from dataclasses import dataclass
 from typing import Annotated
+
+from ...base.frozen import frozen
 
 __all__ = ["Credential", "ScramUser", "UserChange"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Credential:
     """A way in which a user can log in."""
 
@@ -14,7 +15,7 @@ class Credential:
     iterations: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ScramUser:
     """A user with SCRAM credentials."""
 
@@ -22,7 +23,7 @@ class ScramUser:
     credentials: tuple[Credential, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class UserChange:
     """A change of a user that was made, or with ``--dry-run`` would be."""
 

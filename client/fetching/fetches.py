@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from ...protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ...protocol.records.batch import RecordBatch, iter_batches
@@ -16,7 +16,7 @@ MAX_PLAIN_BYTES = 256 << 20
 """A batch may decompress to so much: a record of 100 MB must fit."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fetched:
     """A partition's part of a response. `aborted`: first offset and producer id of each aborted transaction in it."""
 

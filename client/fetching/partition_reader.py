@@ -12,8 +12,8 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.records.batch import RecordBatch
@@ -38,7 +38,7 @@ _SETTLE_S = 5.0
 """For so long the end of a partition may lie behind the offset that was its end: a new leader catches up."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Batches:
     """Batches of a partition, without control batches and aborted ones. Records outside `start`…`end` do not count."""
 

@@ -9,10 +9,11 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
+
+from ...base.frozen import frozen
 
 __all__ = ["HttpError", "HttpLimits", "HttpReply", "exchange"]
 
@@ -24,7 +25,7 @@ class HttpError(Exception):
     """There is no usable response. The message is one line for the log, without the URL."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HttpLimits:
     """``reply_s``: from the request to the last byte of the response, however slowly it comes."""
 

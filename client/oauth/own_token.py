@@ -6,9 +6,9 @@ checked by the broker that gets the token.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Self
 
+from ...base.frozen import frozen
 from ...config.values import Value
 from ...protocol.client import BearerToken
 from .token_text import InvalidTokenError, check_scopes, object_in_token, seconds_in, text_in
@@ -18,7 +18,7 @@ __all__ = ["ClaimNames", "OwnToken", "own_token"]
 _TOKEN = re.compile(r"[-_~+/.a-zA-Z0-9]+=*")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClaimNames:
     """The settings ``sasl.oauthbearer.sub.claim.name`` and ``sasl.oauthbearer.scope.claim.name``."""
 
@@ -31,7 +31,7 @@ class ClaimNames:
         return cls(str(sasl["sasl.oauthbearer.sub.claim.name"]), str(sasl["sasl.oauthbearer.scope.claim.name"]))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OwnToken:
     """Times are ms of the wall clock. ``begins_at_ms``: None if the token does not tell."""
 

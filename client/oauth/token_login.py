@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...base.frozen import frozen
 from ...protocol.client.sasl import BearerToken
 from ..tls_settings import TlsSettings
 from .http_exchange import HttpLimits
@@ -22,7 +23,7 @@ _lock = threading.Lock()
 _kept: dict[TokenLogin, OwnToken] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenLogin:
     """Where tokens come from. `url` is an endpoint for the client credentials grant, or a file."""
 

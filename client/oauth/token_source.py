@@ -7,9 +7,10 @@ neither the secret nor any part of the response but an error code of the RFC.
 import json
 import ssl
 from base64 import b64encode
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import quote_plus, urlsplit
 
+from ...base.frozen import frozen
 from .http_exchange import HttpError, HttpLimits, HttpReply, exchange
 from .own_token import ClaimNames, OwnToken, own_token
 from .provider_url import UrlError, read_file_url
@@ -41,7 +42,7 @@ class TokenError(Exception):
         self.is_final = is_final
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenEndpoint:
     """``context``: for https; None: the system's authorities are trusted."""
 
@@ -74,7 +75,7 @@ class TokenEndpoint:
         return {"Authorization": f"Basic {b64encode(credentials).decode()}"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileToken:
     """``url``: of a file with a token and nothing else. The file is read for each renewal; Kafka reads it once."""
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from ...base.printable import printable
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode, KafkaError, error_for
@@ -36,7 +36,7 @@ _SHOWN_BYTES = 20
 _MAX_PLAIN_BYTES = (1 << 31) - 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Sent:
     number: int
     at: TopicPartition

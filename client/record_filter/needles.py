@@ -7,8 +7,8 @@ bytes `\\u` are. Other escapes hide only quotes, slashes and control characters,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from .syntax import And, BytesTerm, Or, PathTerm, Query, Word
 
 _ESCAPE = b"\\u"
@@ -18,7 +18,7 @@ _MAY_BE_A_NUMBER = re.compile(r"[-+.0-9eEINafinty]*")
 _MAX_ALTERNATIVES = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Needles:
     """At least one of `alternatives` is in the bytes of each match. `may_be_escaped`: or the bytes `\\u` are.
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeAlias
+
+from ...base.frozen import frozen
 
 MAX_CHARACTERS = 1_000
 MAX_TERMS = 64
@@ -40,14 +41,14 @@ class QueryError(ValueError):
         self.at = at
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Word:
     """The text is in the key, in the value, or in the value of a header."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BytesTerm:
     """A condition on bytes. `field`: key, value, or header, whose name is `name`."""
 
@@ -57,7 +58,7 @@ class BytesTerm:
     literal: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PathTerm:
     """A condition on a place in a JSON value. Steps are names of members and indexes of lists."""
 
@@ -66,7 +67,7 @@ class PathTerm:
     literal: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NumberTerm:
     """A condition on the partition, the offset, the time in ms, or the size in bytes."""
 
@@ -75,7 +76,7 @@ class NumberTerm:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ErrorTerm:
     """A condition on the text that says why a value is not JSON."""
 
@@ -83,21 +84,21 @@ class ErrorTerm:
     literal: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Not:
     """The part does not hold."""
 
     part: Query
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class And:
     """All parts hold."""
 
     parts: tuple[Query, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Or:
     """At least one part holds."""
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ...base.frozen import frozen
 from ..http.replies import HttpProblem
 
 _MOST = 100_000
 _AT_ONCE = 100
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """A part of a list. `total`: rows of the list; `matched`: those that the query selects."""
 
@@ -22,7 +22,7 @@ class Page:
     rows: Iterable[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Paging:
     """The part of a list that a request asks for."""
 

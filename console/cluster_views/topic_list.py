@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ...base.frozen import frozen
 from ...protocol.messages.metadata import MetadataResponseTopic
 from .cluster_facts import PATIENCE_S, ClusterFacts, Logs, Settings, visible_topics
 from .overlay import overlaid
@@ -18,7 +18,7 @@ from .topic_views import size_of, topic_row
 from .v1_lists import V1List, V1Lists
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicList:
     """Makes the rows. `brokers`: how many pybrokers told a part of it."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ...base.frozen import frozen
 from .group_views import GROUP_FILLED_BY_V1
 from .kept import Kept
 from .topic_views import FILLED_BY_V1
@@ -16,7 +16,7 @@ _TOPIC_COLUMNS = ("topic", *FILLED_BY_V1)
 Shrink = Callable[[dict[str, Any]], Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class V1List:
     """`brokers`: how many have told. `rows`: the rows of each name, one a broker."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from ...client.asynchronous.cluster import AsyncCluster
 from ...client.record_filter.syntax import time_ms_of
@@ -16,7 +16,7 @@ _MAX_LAST = 10_000
 _MAX_OFFSET = (1 << 63) - 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """`kind`: earliest, latest, last, offset, time or at. `number`: of last, offset and time. `offsets`: of at."""
 
@@ -25,7 +25,7 @@ class Place:
     offsets: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bounds:
     """The first offset of a partition's log, and the one behind its last."""
 

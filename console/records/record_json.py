@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import dataclass
 from typing import Any
 
+from ...base.frozen import frozen
 from ...client.internal_records import decode_internal
 from ...protocol.errors import KafkaError
 from ...protocol.records.batch import RecordBatch, TimestampType
@@ -16,7 +16,7 @@ from ...protocol.records.record import Record
 MAX_HEADERS = 32
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShownBytes:
     """How many bytes of a key or header value, and of a value, are shown."""
 

@@ -13,6 +13,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from ...client.asynchronous.cluster import AsyncCluster
 from ...client.asynchronous.connection import AsyncConnection
@@ -32,7 +33,7 @@ _MAX_PLAIN_BYTES = 128 << 20
 _RECORDS_BETWEEN_LOOKS = 4_096
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Budget:
     """Where a search ends."""
 
@@ -54,7 +55,7 @@ class SearchState:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Found:
     """The hits of one response."""
 

@@ -7,10 +7,10 @@ its connection waits too; then the client is told to ask again. While a creation
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
+from ...base.frozen import frozen
 from ...base.quiet_lines import QUIET
 from ...base.shared_work import PATIENCE_MS
 from ...config.config import Config
@@ -36,7 +36,7 @@ class TopicCreator(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CreationResult:
     """The result of a request's attempt to create a topic.
 
@@ -127,7 +127,7 @@ class AutoTopicCreation:
 _CreationTask = asyncio.Task[dict[str, CreationResult]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Creation:
     """``deadline``: until when requests wait for it, in the loop's time."""
 

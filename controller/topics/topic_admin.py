@@ -5,10 +5,11 @@ It checks the request and writes it into the tree; the controller's watches do t
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
 from uuid import UUID
 
+from ...base.frozen import frozen
 from ...config.config import Config
 from ...config.config_error import ConfigError
 from ...config.topic_config import TopicConfig
@@ -42,7 +43,7 @@ logger = logging.getLogger(__name__)
 USE_DEFAULT = -1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewTopic:
     """A topic to create. Either counts (-1: the broker's default) or ``assignments``: partition → brokers."""
 
@@ -53,7 +54,7 @@ class NewTopic:
     settings: Mapping[str, str | None] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CreatedTopic:
     """``topic_id`` is None when the request was only validated."""
 

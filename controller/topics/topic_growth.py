@@ -5,8 +5,8 @@ It checks the request and writes it into the tree; the controller's watch does t
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from ...base.kafka_names import SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from ...protocol.errors import (
     InvalidPartitionsError,
@@ -33,7 +33,7 @@ _FIXED = {TRANSACTION_STATE_TOPIC: "transactional ids", SHARE_GROUP_STATE_TOPIC:
 """The topics that never get more partitions, and what their partitions store."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MorePartitions:
     """``count``: partitions of the topic in total. ``assignments``: the brokers of each new partition; None: chosen
     here."""

@@ -7,10 +7,10 @@ Writes of the controller take ``epoch_version``, the version of /controller_epoc
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from ...base.chunks import chunks
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from . import znodes
 from .config_tree import ConfigTree, ControllerNode, all_found
@@ -52,7 +52,7 @@ class AnotherControllerError(Exception):
     """Another broker was elected controller; this broker must stop acting as controller."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WonElection:
     """A won election: the controller epoch, and the version of its node."""
 

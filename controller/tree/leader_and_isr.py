@@ -1,7 +1,9 @@
 """The leader, ISR and epochs of a partition, as in its state node."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
+
+from ...base.frozen import frozen
 
 __all__ = [
     "INITIAL_LEADER_EPOCH",
@@ -24,7 +26,7 @@ class LeaderRecoveryState(IntEnum):
     RECOVERING = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaderAndIsr:
     """``partition_epoch`` is the version of the state node. The leader is NO_LEADER or a member of ``isr``, except
     during a change."""
@@ -63,7 +65,7 @@ class LeaderAndIsr:
         return cls(LEADER_DURING_DELETE, isr)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionLeadership:
     """A partition's leader and ISR, and the epoch of the controller that wrote them (LeaderIsrAndControllerEpoch)."""
 

@@ -8,8 +8,9 @@ import abc
 import re
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
+
+from ...base.frozen import frozen
 
 __all__ = [
     "ANY_VERSION",
@@ -159,7 +160,7 @@ class StoreLockedError(MetadataStoreError):
     """Another process uses the file of the store."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stat:
     """The attributes of a node. zxids number all changes of the tree in rising order."""
 
@@ -183,7 +184,7 @@ class Stat:
     """The number of times the access control list was set since the creation."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AclEntry:
     """``permissions`` for those whom ``scheme`` and ``id`` name, as in ZooKeeper."""
 
@@ -196,7 +197,7 @@ Acl = tuple[AclEntry, ...]
 """The access control list of a node."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Create:
     """Create a node under an existing parent. ``sequential``: append a rising number of ten digits.
 
@@ -210,20 +211,20 @@ class Create:
     acl: Acl | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SetData:
     path: str
     data: bytes
     version: int = ANY_VERSION
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delete:
     path: str
     version: int = ANY_VERSION
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     """Fail the whole transaction when the node does not exist or has another version."""
 
@@ -234,23 +235,23 @@ class Check:
 Operation = Create | SetData | Delete | Check
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CreateResult:
     path: str
     """The path created, with the number of a sequential node."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SetDataResult:
     stat: Stat
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeleteResult:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckResult:
     pass
 
@@ -265,7 +266,7 @@ class EventType(Enum):
     CHILDREN_CHANGED = "children changed"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WatchEvent:
     type: EventType
     path: str

@@ -1,12 +1,13 @@
 """The replicas of a partition, also during a reassignment (KIP-455)."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from ...base.frozen import frozen
 
 __all__ = ["ReplicaAssignment"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplicaAssignment:
     """``replicas``: all replicas, including those being added or removed; the first is the preferred leader."""
 

@@ -7,9 +7,10 @@ meaning (`_COUNTING`) keep it.
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...base.chunks import chunks
+from ...base.frozen import frozen
 from . import znodes
 from .config_tree import all_found
 from .metadata_store import (
@@ -66,14 +67,14 @@ _OPERATIONS_PER_MULTI = 200
 _BYTES_PER_MULTI = 256 << 10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CopiedNode:
     path: str
     data: bytes
     version: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TreeCopy:
     """``nodes``: parents before children. ``left_out``: the paths of ephemeral nodes and notifications."""
 

@@ -1,14 +1,14 @@
 """The table of one-shot watches on nodes."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from .metadata_store import EventType, Watch, WatchEvent, parent_of
 
 __all__ = ["TriggeredWatch", "WatchTable"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TriggeredWatch:
     """A watch that was removed from the table, with the event to report."""
 

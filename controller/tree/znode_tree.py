@@ -5,8 +5,9 @@ fails.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...base.frozen import frozen
 from .metadata_store import (
     ANY_VERSION,
     Acl,
@@ -40,7 +41,7 @@ __all__ = ["Applied", "RowChange", "Znode", "ZnodeTree", "size_bytes"]
 _NODE_BYTES, _ENTRY_BYTES = 500, 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Znode:
     """One node, as it is stored."""
 
@@ -64,7 +65,7 @@ def size_bytes(path: str, node: Znode) -> int:
     return _NODE_BYTES + 2 * len(path) + len(node.data) + acl_bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowChange:
     """``before`` is None for a created node, ``after`` for a deleted one."""
 
@@ -73,7 +74,7 @@ class RowChange:
     after: Znode | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Applied:
     """The changes of one transaction, under one zxid."""
 

@@ -5,10 +5,11 @@ Decoding raises `ZnodeDecodeError`. JSON is compared by value, never by text, be
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from uuid import UUID
 
+from ...base.frozen import frozen
 from ...base.kafka_names import SECURITY_PROTOCOLS
 from ...base.topic_partition import TopicPartition
 from ...base.uuid_text import uuid_from_text, uuid_text
@@ -82,7 +83,7 @@ PERSISTENT_PATHS = (
 # -- /brokers/ids/N
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RegisteredEndpoint:
     """An advertised address, and its listener."""
 
@@ -98,7 +99,7 @@ class RegisteredEndpoint:
 _ENDPOINT = re.compile(r"(?P<listener>[^:/]+)://\[?(?P<host>[0-9a-zA-Z\-._%:]*)\]?:(?P<port>-?[0-9]+)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerInfo:
     """A live broker. ``host`` and ``port`` in the JSON are those of its first PLAINTEXT endpoint, for old clients.
 
@@ -189,7 +190,7 @@ def broker_path(broker_id: int) -> str:
 # -- /brokers/topics/T and below
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicInfo:
     """A topic's assignment and id; the id is None for a topic created before IBP 2.8 that has none yet."""
 
@@ -286,7 +287,7 @@ def decode_partition_state(partition: TopicPartition, data: bytes, version: int)
 # -- /controller, /controller_epoch
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ControllerInfo:
     """``kraft_controller_epoch``: -1 while the controller is a broker; None if written before Kafka 3.4."""
 
@@ -330,7 +331,7 @@ def decode_number(path: str, data: bytes) -> int:
 # -- /config
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigEntity:
     """The settings of one topic, broker, user, client id or address: names and values as text."""
 
@@ -398,7 +399,7 @@ class FeatureStatus(IntEnum):
     ENABLED = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Features:
     """The finalized features (KIP-584); the version of the node is their epoch. Version 1 of the JSON has a range."""
 
@@ -425,7 +426,7 @@ class Features:
         return cls(levels, FeatureStatus(status), version)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProducerIdBlock:
     """Producer ids ``first`` to ``last``, inclusive, that ``broker_id`` may give out."""
 

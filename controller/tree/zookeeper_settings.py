@@ -1,7 +1,6 @@
 """The settings of a session with ZooKeeper."""
 
-from dataclasses import dataclass
-
+from ...base.frozen import frozen
 from ...config.config import Config
 from .zookeeper_tls import TlsSettings
 
@@ -11,7 +10,7 @@ _SENSITIVE = ("/config/users", "/config/brokers", "/delegation_token/tokens")
 _OPEN_TO_ALL = "/consumers"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ZooKeeperSettings:
     """``servers``: ``host:port`` pairs, separated by commas. ``root``: the path where the tree begins, without a final
     slash; "" for the root."""

@@ -2,8 +2,9 @@
 
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...base.frozen import frozen
 from ...config.config import Config
 from ...config.config_error import ConfigError
 
@@ -19,7 +20,7 @@ _PREFIX = "zookeeper.ssl."
 _SHOWN = ("cipher.suites", "keystore.location", "truststore.location")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TlsSettings:
     """``key_store``: a PEM file with a private key and its certificates. ``trust_store``: a PEM file with certificates
     of authorities; None: those of the system."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from struct import Struct
 from typing import Any, NamedTuple
 
+from ...base.frozen import frozen
 from ..apis import API_SPECS, ApiKey, ApiSpec
 from ..codec import DecodeError, Message, decode, decode_prefix, encode
 from ..codec.schema import VersionRange
@@ -44,7 +44,7 @@ _OPENING_APIS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SA
 _SASL_HANDSHAKE_V1 = VersionRange(1, 1)  # after v0 raw SASL tokens would follow (KIP-152)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResponseReceived:
     """``response`` answers the request that was sent with ``token``. Its ``records`` are views of memory of its own."""
 
@@ -52,7 +52,7 @@ class ResponseReceived:
     token: Any
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConnectionFailed:
     """The connection cannot be used any more, and the caller closes it."""
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
+from ...base.frozen import frozen
 from ..scram import MIN_ITERATIONS, SCRAM_MECHANISMS, ScramMechanism, sasl_name, xor
 from .errors import SaslError
 
@@ -37,7 +38,7 @@ _WITHOUT_CHANNEL_BINDING = b"n,,"
 _ABANDONED = b"\x01"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Credentials:
     """``mechanism`` is PLAIN or one of SCRAM."""
 
@@ -46,7 +47,7 @@ class Credentials:
     password: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BearerToken:
     """A JSON Web Token for OAUTHBEARER; the token names the user.
 
@@ -64,7 +65,7 @@ class BearerToken:
 AnyCredentials: TypeAlias = Credentials | BearerToken
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SaslLogin:
     """One login. ``nonce`` is random printable ASCII without a comma, used once; only SCRAM needs it.
 

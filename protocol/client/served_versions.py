@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from ..apis import ApiSpec
 from ..codec.schema import VersionRange
 from ..messages.api_versions import ApiVersionsResponse
@@ -13,7 +13,7 @@ from .errors import UnsupportedApiError
 __all__ = ["ServedVersions"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServedVersions:
     """Ranges by API key. Any Kafka broker from 2.1 to 4.x has a version in common with `API_SPECS` for each API that
     both have, except the share group APIs: Kafka 4.0 dropped old versions (KIP-896) but serves those of 3.9."""

@@ -6,15 +6,16 @@ The compiler (`decoder.py`, `encoder.py`), the interpreter and the JSON form rea
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar
+
+from ...base.frozen import compiled_init, frozen
 
 T = TypeVar("T")
 
 MAX_VERSION = 0x7FFF
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VersionRange:
     """Versions ``first`` to ``last``, both inside; empty when ``last < first``."""
 
@@ -48,7 +49,7 @@ class VersionRange:
 NO_VERSIONS = VersionRange(0, -1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fixed(Generic[T]):
     """A type of constant width: ``code`` is its `struct` format (big-endian)."""
 
@@ -57,28 +58,28 @@ class Fixed(Generic[T]):
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Text(Generic[T]):
     """A string: int16 length, or unsigned varint of length + 1 in flexible versions; at most 32,767 bytes of UTF-8."""
 
     name: str = "string"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Blob(Generic[T]):
     """Bytes: int32 length, or unsigned varint of length + 1 in flexible versions."""
 
     name: str = "bytes"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordSet:
     """Record batches, framed like bytes; neither copied nor parsed here."""
 
     name: str = "records"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nested:
     """A struct inside another."""
 
@@ -89,7 +90,7 @@ class Nested:
         return self.struct.__name__
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Array:
     """Elements one after the other: int32 count, or unsigned varint of count + 1 in flexible versions."""
 
@@ -103,7 +104,7 @@ class Array:
 WireType = Fixed[Any] | Text[Any] | Blob[Any] | RecordSet | Nested | Array
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FieldSchema:
     """One field. ``tag`` is None for a plain field; a tagged one is tagged in all of its versions.
 
@@ -130,7 +131,7 @@ class FieldSchema:
         return message_is_flexible if self.flexible is None else version in self.flexible
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StructSchema:
     """The fields of a struct as declared: those without a tag are in wire order, tagged ones may stand among them."""
 
@@ -149,7 +150,7 @@ class StructSchema:
         return [field for field in self.fields if version not in field.versions]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MessageSchema:
     """The properties of a whole message. ``api_key`` is None when it is neither a request nor a response."""
 
@@ -178,7 +179,7 @@ class Struct:
 
     def __init__(self, **values: Any) -> None:
         # Only the first object of a class comes here.
-        init = _compile_init(type(self))
+        init = compiled_init(type(self), is_frozen=False)
         type(self).__init__ = init  # type: ignore[method-assign]
         init(self, **values)
 
@@ -193,24 +194,6 @@ class Struct:
     def __repr__(self) -> str:
         values = (f"{field.name}={getattr(self, field.name)!r}" for field in dataclasses.fields(self))
         return f"{type(self).__name__}({', '.join(values)})"
-
-
-def _compile_init(made: type[Struct]) -> Callable[..., None]:
-    """``__init__(self, *, field=default, …)``, as `dataclasses` would write it."""
-    names: dict[str, Any] = {"missing": object()}
-    parameters, body = [], []
-    for field in dataclasses.fields(made):
-        if field.default_factory is dataclasses.MISSING:
-            names[f"default_{field.name}"] = field.default
-            parameters.append(f"{field.name}=default_{field.name}")
-            body.append(f"    self.{field.name} = {field.name}")
-        else:
-            names[f"new_{field.name}"] = field.default_factory
-            parameters.append(f"{field.name}=missing")
-            body.append(f"    self.{field.name} = new_{field.name}() if {field.name} is missing else {field.name}")
-    exec("\n".join([f"def __init__(self, *, {', '.join(parameters)}):", *body]), names)
-    names["__init__"].__qualname__ = f"{made.__qualname__}.__init__"
-    return cast("Callable[..., None]", names["__init__"])
 
 
 @dataclasses.dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)

@@ -7,9 +7,9 @@ Later versions only add fields, so bytes after the known fields are ignored.
 """
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
 
+from ...base.frozen import frozen
 from ..errors import InvalidRecordError
 from .batch import RecordBatch
 from .builder import build_batch
@@ -33,7 +33,7 @@ class ControlType(IntEnum):
     KRAFT_VOTERS = 6
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EndTransactionMarker:
     """The end of one producer's transaction in one partition."""
 

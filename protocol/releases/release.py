@@ -1,9 +1,9 @@
 """A release of Apache Kafka: its APIs, their versions, and how it answers what it does not know."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 
+from ...base.frozen import frozen
 from ..apis import API_SPECS, ApiKey
 from ..codec.schema import NO_VERSIONS, VersionRange
 from .table import CHANGES, OTHER_APIS
@@ -29,7 +29,7 @@ class FeatureBlock(Enum):
     LEVELS = "supported and finalized features"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Release:
     """``versions``: what the release accepts, by number of API; APIs that pybroker does not know are among them.
 

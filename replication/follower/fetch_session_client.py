@@ -6,8 +6,8 @@ old session closes it and opens a new one.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode
 from ..leader.fetch_session import INITIAL_EPOCH, NO_SESSION, next_epoch
@@ -16,7 +16,7 @@ from .leader_endpoint import WantedPartition
 __all__ = ["ClientFetchSession", "SessionRequest"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionRequest:
     """The next request. ``forgotten``: partitions of the session that the fetcher does not want any more, or wants in
     another way."""

@@ -9,10 +9,11 @@ something replaces the state only if no new leader, stop or other response has r
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum, auto
 from uuid import UUID
 
+from ...base.frozen import frozen
 from ...base.invariant import invariant
 from ...base.topic_partition import TopicPartition
 
@@ -26,7 +27,7 @@ class Phase(Enum):
     FETCHING = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FetchState:
     """``last_fetched_epoch`` is -1 when the log has no epochs. ``lag``: records behind the leader, None until a
     response has told it; 0 or less means in sync. ``delayed_until_ms`` is on the loop's clock; 0 means no delay.

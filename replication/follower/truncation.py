@@ -5,9 +5,9 @@ committed. The high watermark does not tell which; leader epochs do (KIP-101, KI
 epoch of the follower ends in the leader's log, and the follower removes everything behind that.
 """
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from ...base.frozen import frozen
 from ...storage.leader_epochs import EpochEntry
 from ..partition.fetch import EpochEnd
 
@@ -26,7 +26,7 @@ class EpochLog(Protocol):
         """The largest epoch at or below ``epoch`` and the offset where it ends; None when that is unknown."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Truncation:
     """Truncate the log to ``offset``. ``is_final``: the log then agrees with the leader's. Otherwise ask the leader
     again, about the epoch that is then the last one."""
@@ -55,7 +55,7 @@ def epoch_truncation(answer: EpochEnd, log: EpochLog, fetch_offset: int) -> Trun
     return Truncation(min(found.start_offset, answer.end_offset, end), is_final=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OffsetReset:
     """The fetch position after the leader does not have our offset. ``empties_log``: the leader's log begins at
     ``offset`` and has nothing of ours; ``truncates``: our log is truncated to ``offset``."""

@@ -6,13 +6,15 @@ in the ISR by now. The high watermark waits for all of ``maximal``, so it is saf
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Self
+
+from ...base.frozen import frozen
 
 __all__ = ["CommittedIsr", "IsrState", "PendingExpand", "PendingIsr", "PendingShrink"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommittedIsr:
     """No change in flight. ``left``: the followers that the last change, at ``since_ms``, removed."""
 
@@ -35,7 +37,7 @@ class CommittedIsr:
         return self.members
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PendingExpand:
     """The controller was asked to add ``joining``. It is in ``maximal`` already, but not in ``members``."""
 
@@ -55,7 +57,7 @@ class PendingExpand:
         return self.maximal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PendingShrink:
     """The controller was asked to remove ``leaving``. They count until it agrees, because the request may fail."""
 

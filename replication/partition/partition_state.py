@@ -1,14 +1,14 @@
 """The controller's state of one partition."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 
 __all__ = ["PartitionState"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionState:
     """Leader, ISR and assignment of one partition, as LeaderAndIsr carries them (Kafka: LeaderAndIsrPartitionState).
 

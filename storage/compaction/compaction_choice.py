@@ -7,9 +7,9 @@ Kafka's LogCleanerManager: the log with the greatest share of uncompacted bytes 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from ..log_config import LogConfig
 
@@ -23,7 +23,7 @@ class DirtySegment(NamedTuple):
     largest_timestamp: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """A log that could be compacted. `overdue_ms`: how far its oldest record exceeds `max.compaction.lag.ms`."""
 

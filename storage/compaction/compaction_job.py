@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ...base.frozen import frozen
 from ..log_config import LogConfig
 from ..producers.producer_state import LastRecord
 from ..segment.transaction_index import AbortedTransaction
@@ -18,7 +19,7 @@ class SourceSegment(NamedTuple):
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompactionSettings:
     """From the broker's `log.cleaner.*`, for one compaction. `max_bytes_per_s` counts reads and writes together."""
 
@@ -27,7 +28,7 @@ class CompactionSettings:
     max_bytes_per_s: float = float("inf")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompactionJob:
     """`segments` end before the first uncleanable one and where the map of keys is full. `last_records` by producer id;
     `aborted` are all aborted transactions in the log's indexes."""
@@ -54,7 +55,7 @@ class CompactionJob:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CleanedGroup:
     """The segments with base offsets `sources` are compacted into `.cleaned` files named by the first of them."""
 
@@ -78,7 +79,7 @@ class CompactionStatistics:
     total_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompactionDone:
     """Everything before `end_offset` is compacted."""
 
@@ -86,7 +87,7 @@ class CompactionDone:
     statistics: CompactionStatistics
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompactionFailed:
     """`errno` is that of an OSError; 0 means that the log's contents cannot be compacted."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...base.frozen import frozen
 from ..segment.segment import Segment
 from .compaction_choice import Candidate
 from .compaction_job import CleanedGroup, CompactionJob, CompactionSettings, SourceSegment
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..log.log import Log
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompactionPlan:
     """`segments`: the log's segment objects at that time, by base offset."""
 

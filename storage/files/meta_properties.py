@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from .files import Files
 
 FILE_NAME = "meta.properties"
@@ -39,7 +39,7 @@ class OtherClusterError(MetaPropertiesError):
         self.cluster_id = cluster_id
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MetaProperties:
     """The contents of the file. A `directory_id` (KIP-858) is kept."""
 

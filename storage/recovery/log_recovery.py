@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import CorruptRecordError
 from ..files.files import Files
@@ -31,7 +31,7 @@ ProgressCallback = Callable[[int], None]
 """Is given the number of bytes read since the last call."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StartingPoint:
     """The entries for one log in its directory's checkpoints. `clean_stop`: the clean-stop marker was there.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from ..log_config import LogConfig
 from .log_recovery import StartingPoint
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecoveryJob:
     """One log whose end may be damaged; `unflushed_bytes` have to be read."""
 
@@ -21,14 +20,14 @@ class RecoveryJob:
     now_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recovered:
     """The log at `path` is recovered and closed."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotRecovered:
     """The log at `path` could not be recovered; the broker tries it itself."""
 
@@ -36,14 +35,14 @@ class NotRecovered:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BytesRead:
     """Progress: so many bytes more were read."""
 
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogLine:
     """A line for the broker's log: the parts of its `logging.LogRecord`."""
 

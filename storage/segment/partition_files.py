@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...base.frozen import frozen
 from ...base.topic_partition import DELETE_SUFFIX, DirectoryName, TopicPartition, parse_directory_name
 from ..files.directory_listing import Entry
 from ..files.files import Files
@@ -18,7 +18,7 @@ class NoLogError(Exception):
     """A directory is neither a partition directory nor a log directory."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SegmentFiles:
     """The files of one segment. `transaction_index_path` is None when there is no such index."""
 
@@ -28,7 +28,7 @@ class SegmentFiles:
     transaction_index_path: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionFiles:
     """The files of one partition's directory.
 

@@ -1,7 +1,9 @@
 """The plan of a cluster that a compose file describes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from ....base.frozen import frozen
 
 __all__ = ["ADMIN", "BROKER", "ComposePlan"]
 
@@ -11,7 +13,7 @@ BROKER, ADMIN = "broker", "admin"
 _FIRST_PORT = 9092
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComposePlan:
     """A cluster.
 

@@ -3,9 +3,9 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from ....base.frozen import frozen
 from .compose_plan import ADMIN, ComposePlan
 from .compose_text import compose_text
 
@@ -17,7 +17,7 @@ _PROMETHEUS = "monitoring/prometheus/prometheus.yaml"
 _TARGETS = '["broker-1:8092", "broker-2:8092", "broker-3:8092"]'
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProjectFile:
     """A file to write. ``is_secret``: only its owner may read it."""
 

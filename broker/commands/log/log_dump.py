@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
+from ....base.frozen import frozen
 from ....base.kafka_names import CONSUMER_OFFSETS_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from ....protocol.errors import KafkaError
 from ....protocol.records.batch import RecordBatch
@@ -62,7 +62,7 @@ _DECODERS: dict[str, RecordDecoder] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DumpOptions:
     """The contents to print.
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ....base.frozen import frozen
 from ....protocol.records.batch import RecordBatch, TimestampType
 from ....protocol.records.record import Record
 
 _MAX_INT64 = (1 << 63) - 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordFilter:
     """A record is selected when it meets all bounds; ranges include both ends.
 

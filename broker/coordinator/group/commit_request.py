@@ -1,8 +1,8 @@
 """A request to commit offsets of a group, as the coordinator's rules see it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ....base.frozen import frozen
 from ....base.topic_partition import TopicPartition
 from .offsets import OffsetAndMetadata
 from .results import NO_GENERATION, UNKNOWN_MEMBER_ID
@@ -10,7 +10,7 @@ from .results import NO_GENERATION, UNKNOWN_MEMBER_ID
 __all__ = ["CommitRequest"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommitRequest:
     """An OffsetCommit. Generation −1 without a member id: a client that stores offsets but is no group member.
 

@@ -6,9 +6,9 @@ member id, without a rebalance if nothing else changed (KIP-345, KIP-814).
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import islice
 
+from ....base.frozen import frozen
 from ....protocol.errors import ErrorCode
 from .group import Group
 from .group_log import GroupLog
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 _NAMED_PROTOCOLS = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JoinRequest:
     """A JoinGroup, whatever its version."""
 

@@ -1,10 +1,10 @@
 """The offsets of one group: committed, being written, or in an open transaction."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
+from ....base.frozen import frozen
 from ....base.topic_partition import TopicPartition
 from ....protocol.text_size import text_bytes
 from ..transaction_end import TransactionEnd
@@ -15,7 +15,7 @@ __all__ = ["CommitRecord", "GroupOffsets", "OffsetAndMetadata", "is_older", "val
 _OFFSET_BYTES = 400
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OffsetAndMetadata:
     """One committed offset. ``leader_epoch`` −1: unknown. ``expire_timestamp_ms``: from OffsetCommit v2-4 only."""
 

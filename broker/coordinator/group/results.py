@@ -1,8 +1,8 @@
 """Results of the group coordinator, which API handlers turn into responses of a version."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from ....base.frozen import frozen
 from ....protocol.errors import ErrorCode
 
 __all__ = [
@@ -33,7 +33,7 @@ class JoinedMember(NamedTuple):
     metadata: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JoinResult:
     """The result of a JoinGroup. ``members``: for the leader only."""
 
@@ -47,7 +47,7 @@ class JoinResult:
     skip_assignment: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SyncResult:
     """The result of a SyncGroup."""
 
@@ -73,7 +73,7 @@ class LeftMember(NamedTuple):
     error: ErrorCode
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaveResult:
     """The result of a LeaveGroup. With an error, ``members`` is empty."""
 
@@ -110,7 +110,7 @@ class MemberSummary(NamedTuple):
     assignment: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupSummary:
     """One group in DescribeGroups."""
 

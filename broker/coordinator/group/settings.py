@@ -1,14 +1,13 @@
 """The settings of the group coordinator, read once from the broker's configuration."""
 
-from dataclasses import dataclass
-
+from ....base.frozen import frozen
 from ....config.config import Config
 from ....config.group_protocols import asks_for_consumer_protocol
 
 __all__ = ["GroupSettings"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupSettings:
     """Limits and delays, named after Kafka's settings (``group.min.session.timeout.ms`` …), with Kafka's defaults.
 

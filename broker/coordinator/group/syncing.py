@@ -2,8 +2,8 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from ....base.frozen import frozen
 from ....base.quiet_lines import QUIET
 from ....protocol.errors import ErrorCode
 from .group import Group
@@ -19,7 +19,7 @@ __all__ = ["SyncRequest", "Syncs"]
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SyncRequest:
     """A SyncGroup, whatever its version. ``assignments`` (member id → bytes): from the leader only."""
 

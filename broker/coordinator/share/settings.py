@@ -1,13 +1,12 @@
 """The settings of the share coordinator, read once from the broker's configuration."""
 
-from dataclasses import dataclass
-
+from ....base.frozen import frozen
 from ....config.config import Config
 
 __all__ = ["ShareCoordinatorSettings"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShareCoordinatorSettings:
     """Named after Kafka's settings (``share.coordinator.*``), with Kafka's defaults.
 

@@ -1,9 +1,9 @@
 """The state of a share partition, and how records change it (Kafka's ShareGroupOffset and ShareCoordinatorShard)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from ....base.frozen import frozen
 from .combining import combined
 from .state_batch import StateBatch
 
@@ -48,7 +48,7 @@ class Update(NamedTuple):
     batches: Sequence[StateBatch]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Deletion:
     """A record that ends the state."""
 

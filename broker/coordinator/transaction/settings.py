@@ -1,13 +1,12 @@
 """The settings of the transaction coordinator, read once from the broker's configuration."""
 
-from dataclasses import dataclass
-
+from ....base.frozen import frozen
 from ....config.config import Config
 
 __all__ = ["TransactionSettings"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TransactionSettings:
     """Limits and delays, named after Kafka's settings (``transaction.max.timeout.ms`` …), with Kafka's defaults.
 

@@ -1,7 +1,8 @@
 """One row of the table of series."""
 
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+
+from ....base.frozen import frozen
 
 __all__ = ["Detail", "Kind", "Series", "Spelling"]
 
@@ -32,7 +33,7 @@ class Detail(IntEnum):
     PARTITION = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Series:
     """A series and what it means. ``labels``: names in the order of the text; ``source``: where Kafka has the value.
 

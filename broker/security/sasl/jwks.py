@@ -8,8 +8,10 @@ therefore bound to algorithms by its type and curve, symmetric keys are never us
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from ....base.frozen import frozen
 
 __all__ = ["ALGORITHMS", "EMPTY_KEY_SET", "MAX_JWKS_BYTES", "JwksError", "KeySet", "PublicKey", "parse_jwks"]
 
@@ -27,7 +29,7 @@ class JwksError(Exception):
     """A key set cannot be fetched or read. The message is one line for the log."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PublicKey:
     """``algorithms``: the only ones that this key may check."""
 
@@ -36,7 +38,7 @@ class PublicKey:
     key: Any = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeySet:
     """The keys of an issuer."""
 

@@ -5,8 +5,8 @@ succeeds.
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass
 
+from ....base.frozen import frozen
 from .jwks import EMPTY_KEY_SET, KeySet
 
 __all__ = ["JwksRefresh", "RefreshTimes"]
@@ -16,7 +16,7 @@ _MAX_KEY_ID_CHARACTERS = 1000
 _LEAST_MS_BETWEEN_MISSES = 60_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RefreshTimes:
     """The settings ``sasl.oauthbearer.jwks.endpoint.…`` in ms."""
 

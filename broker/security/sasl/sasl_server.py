@@ -1,8 +1,8 @@
 """The interface of SASL mechanisms: messages of the client go in, challenges or a login come out."""
 
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from ....base.frozen import frozen
 from ..principal import Principal
 
 __all__ = ["Challenge", "Login", "LoginFailedError", "SaslServer", "quoted", "sent_back"]
@@ -17,7 +17,7 @@ class Login(NamedTuple):
     expires_at_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Challenge:
     """The message for the client; ``login`` is set when the exchange is complete."""
 

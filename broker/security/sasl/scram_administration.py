@@ -6,8 +6,9 @@ spoils its user, not the others.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ....base.frozen import frozen
 from ....controller.tree.entity_names import can_be_node
 from ....protocol.errors import (
     DuplicateResourceError,
@@ -39,7 +40,7 @@ _BY_CODE = {each.code: each for each in SCRAM_MECHANISMS.values()}
 _EMPTY_NAME = "Username must not be empty"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScramChanges:
     """``settings``: for each user to change, the values of its node by mechanism; None removes one.
 

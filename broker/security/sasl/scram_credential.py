@@ -2,9 +2,10 @@
 
 import re
 from base64 import b64decode, b64encode
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Self
 
+from ....base.frozen import frozen
 from ....protocol.scram import MIN_ITERATIONS, ScramMechanism
 
 __all__ = ["MAX_ITERATIONS", "ScramCredential"]
@@ -15,7 +16,7 @@ _FIELDS = {"salt", "stored_key", "server_key", "iterations"}
 _NUMBER = re.compile("[0-9]{1,9}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScramCredential:
     """``stored_key`` checks the client's proof, ``server_key`` makes the broker's signature (RFC 5802, section 3)."""
 

@@ -5,9 +5,9 @@ service.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Self
 
+from ....base.frozen import frozen
 from ....client.oauth.token_text import InvalidTokenError, check_scopes, seconds_in, text_in
 from ....config.values import Value
 from .oauth_bearer import ValidToken
@@ -15,7 +15,7 @@ from .oauth_bearer import ValidToken
 __all__ = ["TokenRules", "checked_claims"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenRules:
     """The settings ``sasl.oauthbearer.…``.
 

@@ -6,8 +6,8 @@ fetch succeeds.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ....base.frozen import frozen
 from ....client.oauth.own_token import OwnToken
 
 __all__ = ["RenewalTimes", "TokenRenewal", "renewal_at_ms"]
@@ -17,7 +17,7 @@ _PAUSE_MS = 10_000
 _LEAST_MS_BETWEEN_FETCHES = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RenewalTimes:
     """The settings ``sasl.login.refresh.…`` and ``sasl.login.retry.…``."""
 

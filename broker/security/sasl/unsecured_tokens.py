@@ -5,9 +5,9 @@ named; here the setting must name it in full.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Self
 
+from ....base.frozen import frozen
 from ....client.oauth.token_text import InvalidTokenError, object_in_token, seconds_in, text_in
 from .oauth_bearer import ValidToken
 
@@ -16,7 +16,7 @@ __all__ = ["UnsecuredTokens"]
 _OPTION = "unsecuredValidator"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnsecuredTokens:
     """A `TokenValidator`. ``required_scopes``: all of them must be in the token."""
 

@@ -5,8 +5,9 @@ Everything is checked before anything is replaced. New connections use the new c
 
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ....base.frozen import frozen
 from ....config.config_error import ConfigError
 from ....config.typed_values import TypedValues
 from ....config.values import Value
@@ -19,7 +20,7 @@ __all__ = ["ListenerTls", "local_context", "open_tls", "reload_tls"]
 _IDENTIFICATION = "ssl.endpoint.identification.algorithm"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListenerTls:
     """``client`` is for links to other brokers' listeners of the same name; None if brokers do not use the listener."""
 

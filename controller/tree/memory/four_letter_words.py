@@ -1,7 +1,7 @@
 """The words by which health checks ask a ZooKeeper for its state, on a connection of their own: ``ruok``, ``srvr``,
 ``stat`` and ``mntr``."""
 
-from dataclasses import dataclass
+from ....base.frozen import frozen
 
 __all__ = ["WORDS", "DoorState", "answer_to"]
 
@@ -10,7 +10,7 @@ _VERSION = "3.8.4-pybroker"
 """The release of ZooKeeper whose protocol is spoken; tools read the number from it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DoorState:
     """``clients``: the addresses of all connections. The other numbers are those of the tree."""
 

@@ -1,10 +1,11 @@
 """Decodes the requests of ZooKeeper's clients."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from functools import partial
 
+from ....base.frozen import frozen
 from ..metadata_store import Acl, AclEntry, Check, Create, Delete, Operation, SetData
 from .jute import JuteError, JuteReader
 
@@ -64,7 +65,7 @@ class OpCode(IntEnum):
     CLOSE_SESSION = -11
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Connect:
     """The first message of a connection. ``session_id``: 0 for a new session."""
 
@@ -75,54 +76,54 @@ class Connect:
     """Whether the client knows of read-only servers; then the response mentions them, too."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Write:
     operation: Operation
     opcode: OpCode
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Multi:
     writes: tuple[Write, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exists:
     path: str
     watch: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GetData:
     path: str
     watch: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GetChildren:
     path: str
     watch: bool
     with_stat: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GetAcl:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SetAcl:
     path: str
     acl: Acl
     version: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sync:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SetWatches:
     """The watches that a client had on its last connection, and the last zxid that it saw there."""
 
@@ -132,23 +133,23 @@ class SetWatches:
     children: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Authenticate:
     scheme: str
     credentials: bytes = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ping:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CloseSession:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unserved:
     """A request of ZooKeeper's that this server does not carry out. Its body was not read."""
 
