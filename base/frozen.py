@@ -7,6 +7,7 @@ millisecond. Here all classes share them, but for `__init__`, which is compiled 
 import dataclasses
 from collections.abc import Callable
 from operator import attrgetter
+from types import MethodType
 from typing import Any, NoReturn, TypeVar, dataclass_transform, overload
 
 __all__ = ["compiled_init", "frozen"]
@@ -31,12 +32,7 @@ def frozen(
         # Without a docstring `dataclasses` builds one from the signature.
         declared.__doc__ = declared.__doc__ or declared.__name__
         made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(declared)
-        methods: dict[str, Callable[..., Any]] = {
-            "__init__": _first_init(made),
-            "__setattr__": _refuse_to_set,
-            "__delattr__": _refuse_to_delete,
-        }
-        methods |= {"__repr__": _repr, "__getstate__": _state, "__setstate__": _set_state}
+        methods: dict[str, Any] = {"__init__": _InitAtFirstUse(made), **_SHARED}
         if eq:
             compared = tuple(field.name for field in dataclasses.fields(made) if field.compare)
             methods |= _comparisons(attrgetter(*compared) if compared else _nothing)
@@ -79,17 +75,23 @@ def compiled_init(made: type, *, is_frozen: bool) -> Callable[..., None]:
         body.append("    self.__post_init__()")
     parameters = ", ".join(["self", *positional, *(["*", *by_name] if by_name else [])])
     exec("\n".join([f"def __init__({parameters}):", *(body or ["    pass"])]), names)
-    names["__init__"].__qualname__ = f"{made.__qualname__}.__init__"
-    return names["__init__"]  # type: ignore[no-any-return]
+    init = names["__init__"]
+    init.__qualname__ = f"{made.__qualname__}.__init__"
+    init.__module__ = made.__module__
+    init.__annotations__ = {field.name: field.type for field in dataclasses.fields(made) if field.init}
+    return init  # type: ignore[no-any-return]
 
 
-def _first_init(made: type) -> Callable[..., None]:
-    def compile_and_init(self: Any, *arguments: Any, **values: Any) -> None:
-        init = compiled_init(made, is_frozen=True)
-        type.__setattr__(made, "__init__", init)
-        init(self, *arguments, **values)
+class _InitAtFirstUse:
+    """Stands for ``__init__`` until somebody asks for it, to call it or to see its parameters."""
 
-    return compile_and_init
+    def __init__(self, made: type) -> None:
+        self._made = made
+
+    def __get__(self, instance: object, owner: type) -> Callable[..., None]:
+        init = compiled_init(self._made, is_frozen=True)
+        type.__setattr__(self._made, "__init__", init)
+        return init if instance is None else MethodType(init, instance)
 
 
 def _comparisons(values_of: Callable[[Any], Any]) -> dict[str, Callable[..., Any]]:

@@ -41,13 +41,15 @@ def start_cleaner_child() -> "CompactionWorker":
     return CleanerChild()
 
 
-async def open_metadata_store(config: Config, clock_ms: Callable[[], int], *, is_durable: bool = True) -> MetadataStore:
-    """Open a session with ZooKeeper, or with the embedded store, as ``config`` says. ``is_durable``: whether changes in
-    the embedded store survive a power cut."""
+async def open_metadata_store(
+    config: Config, clock_ms: Callable[[], int], *, drops_data: Callable[[], bool] | None = None
+) -> MetadataStore:
+    """Open a session with ZooKeeper, or with the embedded store, as ``config`` says. ``drops_data``: as
+    `EmbeddedStore.open` has it."""
     if config.uses_embedded_store:
         from ..controller.tree.embedded_store import EmbeddedStore
 
-        return await EmbeddedStore.open(config.metadata_store_path, clock_ms, starts_broker=True, is_durable=is_durable)
+        return await EmbeddedStore.open(config.metadata_store_path, clock_ms, starts_broker=True, drops_data=drops_data)
 
     from ..controller.tree.zookeeper_settings import ZooKeeperSettings
     from ..controller.tree.zookeeper_store import ZooKeeperStore

@@ -58,10 +58,7 @@ class KafkaBroker(BrokerOnThread, Clients):
                 self._thread.close()
 
     async def _end(self) -> None:
-        """A clean stop would write files that are removed next, so a broker with temporary data is killed."""
-        if self._broker.has_temporary_data:
-            await self._broker.kill()
-        await self._broker.close()
+        await (self._broker.discard() if self._broker.has_temporary_data else self._broker.close())
 
     @property
     def settings(self) -> Config:

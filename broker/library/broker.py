@@ -37,6 +37,7 @@ from .inspection.inspection import Inspection
 from .inspection.request_ring import RequestRing
 from .loop_thread import LoopOverError, LoopThread
 from .settings_from_mapping import SettingsMapping, config_from_mapping
+from .start_pool import StartPool
 from .throwaway_certificates import ThrowawayCertificates, check_library, store_settings
 from .user_settings import with_users
 
@@ -97,6 +98,7 @@ class Broker(Inspection):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: LoopThread | None = None
         self._ending: asyncio.Future[None] | None = None
+        self._drops_data = False
         self.clock = TestClock() if clock is None else clock
         """Moves the broker's time; a restart does not move it back."""
         self._kit = kit = Kit(self.clock)
@@ -109,7 +111,7 @@ class Broker(Inspection):
         """The error after which the broker could not go on and was killed; or None."""
 
     thread_mark = ""
-    """A part of the names of its worker threads; set it before a start."""
+    """A part of the names of its worker threads; set it before a start. Then the broker is alone on its loop."""
 
     # -- properties
 
@@ -184,11 +186,12 @@ class Broker(Inspection):
         files = self._kit.new_files(is_durable=is_durable)
         environment = Environment(files=files, scram_users=self._users, test_clock=self.clock)
         if not is_durable:
-            environment.open_store = partial(open_metadata_store, is_durable=False)
+            environment.open_store = partial(open_metadata_store, drops_data=lambda: self._drops_data)
         if self._ring is not None:
             environment.timed_by = self._ring.beside
+        pools: list[StartPool] = []
         if self.thread_mark:
-            environment.start_pool = partial(_marked_pool, self.thread_mark)
+            environment.start_pool = partial(_marked_pool, self.thread_mark, pools if made and not is_durable else None)
         self._server = server = BrokerServer(self.config, environment)
         self._kit.follow(server)
         if server.config.boolean(TEST_KIT):
@@ -204,6 +207,9 @@ class Broker(Inspection):
                 if made:
                     self._remove_directories()
             raise
+        finally:
+            for pool in pools:
+                pool.start_is_over()
         self._endpoints = tuple(server.endpoints)
         self._http = server.observability.endpoints
         server.failed.add_done_callback(self._failed)
@@ -248,10 +254,17 @@ class Broker(Inspection):
 
     async def close(self) -> None:
         """``stop``, and remove the temporary directory. The broker may be started again, without its data."""
+        self._drops_data = self.has_temporary_data
         try:
             await self.stop()
         finally:
             self._forget()
+
+    async def discard(self) -> None:
+        """``kill``, and remove the temporary directory. A clean stop would write what is removed next."""
+        self._drops_data = self.has_temporary_data
+        await self.kill()
+        self._forget()
 
     async def __aenter__(self) -> "Broker":
         await self.start()
@@ -337,6 +350,7 @@ class Broker(Inspection):
             self._kill()
 
     def _forget(self) -> None:
+        self._drops_data = False
         self._endpoints = self._http = ()
         self._remove_directories()
         if self._copies is not None:
@@ -476,8 +490,14 @@ def _with_tls(config: Config) -> Config:
     return with_overrides(config, {"listeners": "SSL://127.0.0.1:0", "security.inter.broker.protocol": "SSL"})
 
 
-def _marked_pool(mark: str, loop: asyncio.AbstractEventLoop, threads: int, name: str) -> WorkerPool:
-    return WorkerPool(loop, threads, f"{name}-{mark}")
+def _marked_pool(
+    mark: str, without_data: list[StartPool] | None, loop: asyncio.AbstractEventLoop, threads: int, name: str
+) -> WorkerPool:
+    """A pool with ``mark`` in the names of its threads. It is added to ``without_data``, the pools of a new broker."""
+    if without_data is None:
+        return WorkerPool(loop, threads, f"{name}-{mark}")
+    without_data.append(StartPool(loop, threads, f"{name}-{mark}"))
+    return without_data[-1]
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

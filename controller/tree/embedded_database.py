@@ -34,6 +34,7 @@ __all__ = ["EmbeddedDatabase"]
 logger = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 1
+_FIRST_SESSION = 1
 
 _SCHEMA = f"""
 CREATE TABLE znode (
@@ -52,7 +53,8 @@ class EmbeddedDatabase:
     """Methods are called on the event loop, and results arrive there; the thread does the work, in order.
 
     On a full disk the file can be opened and read; writes fail with StoreFullError until there is space.
-    ``is_durable``: whether a commit survives a power cut and a crash of the process.
+    ``is_durable``: whether a commit survives a power cut and a crash of the process. Without it, a new file is made by
+    the first commit.
     """
 
     def __init__(self, path: Path, *, is_durable: bool = True) -> None:
@@ -62,15 +64,18 @@ class EmbeddedDatabase:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connection: sqlite3.Connection | None = None
+        self._is_made = True
         self._is_closed = False
         self._unwritten_session: int | None = None
         self._read_up_to = -1
 
     def start(self, loop: asyncio.AbstractEventLoop, opened: "Future[tuple[ZnodeTree, int]]") -> None:
         self._loop = loop
-        self._jobs.put(lambda: self._open(opened))
-        self._thread = threading.Thread(target=self._run, name="metadata-store", daemon=True)
-        self._thread.start()
+        if self.is_durable or self._path.exists():
+            self._begin(lambda: self._open(opened))
+        else:
+            self._is_made = False
+            opened.set_result((ZnodeTree(), _FIRST_SESSION))
 
     def commit(self, rows: list[RowChange], zxid: int, done: Callable[[MetadataStoreError | None], None]) -> None:
         """Write ``rows`` and ``zxid`` as one transaction; ``done`` is called on the loop."""
@@ -79,7 +84,10 @@ class EmbeddedDatabase:
             self._post(done, self._write(rows, zxid))
             return True
 
-        self._jobs.put(job)
+        if self._thread is None and not self._is_made:
+            self._begin(job)
+        else:
+            self._jobs.put(job)
 
     def stop(self, stopped: "Future[None]") -> bool:
         """End the thread after its queued work; False if it was told before."""
@@ -112,6 +120,12 @@ class EmbeddedDatabase:
 
         self._jobs.put(job)
         thread.join()
+
+    def _begin(self, job: Callable[[], bool]) -> None:
+        """Start the thread with a first job."""
+        self._jobs.put(job)
+        self._thread = threading.Thread(target=self._run, name="metadata-store", daemon=True)
+        self._thread.start()
 
     # -- in the thread
 
@@ -205,6 +219,13 @@ class EmbeddedDatabase:
     def _end_transaction(self, connection: "sqlite3.Connection") -> None:
         connection.execute("COMMIT")
 
+    def _make(self) -> "sqlite3.Connection":
+        """Make the file of a tree that was new when it was opened."""
+        connection = self._connect()
+        self._begin_session(connection)
+        self._is_made = True
+        return connection
+
     def _lacks_only_its_log(self, error: "sqlite3.OperationalError") -> bool:
         """Whether only the write-ahead log cannot be created: XFS needs space even for a name. The log would be
         empty, so the database itself is complete."""
@@ -269,7 +290,7 @@ class EmbeddedDatabase:
         connection = self._connection
         try:
             if connection is None:
-                connection = self._reconnect()
+                connection = self._reconnect() if self._is_made else self._make()
             self._write_rows(connection, rows, zxid)
         except MetadataStoreError as error:
             return error

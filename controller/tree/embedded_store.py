@@ -73,9 +73,10 @@ class EmbeddedStore(MetadataStore):
         clock_ms: Callable[[], int],
         *,
         starts_broker: bool,
+        drops_data: Callable[[], bool],
     ) -> None:
         self._database = database
-        self._later = None if database.is_durable else LaterCommits(database, self._not_written)
+        self._later = None if database.is_durable else LaterCommits(database, self._not_written, drops_data)
         self._tree = tree
         self._session_id = session_id
         self._clock_ms = clock_ms
@@ -93,27 +94,39 @@ class EmbeddedStore(MetadataStore):
 
     @classmethod
     async def open(
-        cls, path: Path, clock_ms: Callable[[], int], *, starts_broker: bool = False, is_durable: bool = True
+        cls,
+        path: Path,
+        clock_ms: Callable[[], int],
+        *,
+        starts_broker: bool = False,
+        drops_data: Callable[[], bool] | None = None,
     ) -> "EmbeddedStore":
         """Open or create the file at ``path``. Raises StoreCorruptError, StoreLockedError, StoreWriteError.
 
         ``starts_broker``: on a full disk, writes until `start_is_over` may stay in memory. A cancelled call closes the
-        file before it ends. ``is_durable``: see `EmbeddedDatabase`; without it results come before the commit, and
-        `close` and `kill` write the rest.
+        file before it ends. ``drops_data``: for data that ends with this program. Results come before the commit then,
+        and `close` and `kill` write the rest, unless ``drops_data()`` says that the file is removed next.
         """
-        database = EmbeddedDatabase(path, is_durable=is_durable)
-        return await cls.open_on(database, clock_ms, starts_broker=starts_broker)
+        database = EmbeddedDatabase(path, is_durable=drops_data is None)
+        return await cls.open_on(
+            database, clock_ms, starts_broker=starts_broker, drops_data=drops_data or (lambda: False)
+        )
 
     @classmethod
     async def open_on(
-        cls, database: EmbeddedDatabase, clock_ms: Callable[[], int], *, starts_broker: bool = False
+        cls,
+        database: EmbeddedDatabase,
+        clock_ms: Callable[[], int],
+        *,
+        starts_broker: bool = False,
+        drops_data: Callable[[], bool] = lambda: False,
     ) -> "EmbeddedStore":
         loop = asyncio.get_running_loop()
         opened: Future[tuple[ZnodeTree, int]] = loop.create_future()
         database.start(loop, opened)
         try:
             tree, session_id = await opened
-            store = cls(database, tree, session_id, clock_ms, starts_broker=starts_broker)
+            store = cls(database, tree, session_id, clock_ms, starts_broker=starts_broker, drops_data=drops_data)
             stale = tree.ephemerals()
             if stale:
                 await store.multi([Delete(node) for node in stale])

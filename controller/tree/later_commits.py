@@ -17,12 +17,19 @@ _MOST_ROWS = 1000
 class LaterCommits:
     """Keeps the newest row of each path until 1000 rows are to be written, or the store ends.
 
-    ``failed`` is called on the loop when a commit failed: its rows are not in the file.
+    ``failed`` is called on the loop when a commit failed: its rows are not in the file. ``drops_data``: whether the
+    file is removed as soon as the store has ended.
     """
 
-    def __init__(self, database: EmbeddedDatabase, failed: Callable[[MetadataStoreError], None]) -> None:
+    def __init__(
+        self,
+        database: EmbeddedDatabase,
+        failed: Callable[[MetadataStoreError], None],
+        drops_data: Callable[[], bool],
+    ) -> None:
         self._database = database
         self._failed = failed
+        self._drops_data = drops_data
         self._rows: dict[str, RowChange] = {}
         self._zxid = 0
 
@@ -35,7 +42,7 @@ class LaterCommits:
 
     def commit(self) -> None:
         """Hand the rows to the thread of the database, which commits them before it ends."""
-        if self._rows:
+        if self._rows and not self._drops_data():
             rows, self._rows = self._rows, {}
             self._database.commit(list(rows.values()), self._zxid, self._committed)
 

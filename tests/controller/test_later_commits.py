@@ -77,3 +77,25 @@ async def test_failed_commit_ends_the_session(database: CountingDatabase) -> Non
         await store.get("/")
     database.failure = None
     await store.close()
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+async def test_no_file_is_made_of_data_that_is_removed_next(database: CountingDatabase, is_killed: bool) -> None:
+    store = await EmbeddedStore.open_on(database, clock_ms, drops_data=lambda: True)
+    await store.create("/node")
+    if is_killed:
+        store.kill()
+    else:
+        await store.close()
+    assert database.commits == 0
+    assert not database._path.exists()
+
+
+async def test_session_numbers_grow_from_the_first_start(database: CountingDatabase) -> None:
+    numbers = []
+    for _ in range(3):
+        store = await EmbeddedStore.open_on(CountingDatabase(database._path), clock_ms)
+        numbers.append(store.session_id)
+        await store.create("/node", sequential=True)
+        await store.close()
+    assert numbers == [1, 2, 3]

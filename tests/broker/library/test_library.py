@@ -293,9 +293,9 @@ def test_only_data_in_a_given_directory_is_worth_waiting_for_the_disk(
 ) -> None:
     monkeypatch.setattr(_ToldConnection, "told", [])
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=_ToldConnection))
-    with Broker({"log.dirs": tmp_path / "data"} if is_named else {}):
-        pass
-    assert [told for told in _ToldConnection.told if "synchronous" in told] == [f"PRAGMA synchronous = {synchronous}"]
+    with Broker({"log.dirs": tmp_path / "data"} if is_named else {}) as broker:
+        broker.restart()
+    assert {told for told in _ToldConnection.told if "synchronous" in told} == {f"PRAGMA synchronous = {synchronous}"}
 
 
 def test_the_same_broker_is_used_again_as_new() -> None:

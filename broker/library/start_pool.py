@@ -1,0 +1,41 @@
+"""A worker pool that starts no thread until its broker has started."""
+
+import asyncio
+from collections.abc import Callable
+
+from ...storage.workers.long_work_queue import LongWorkSource
+from ...storage.workers.worker_pool import WorkerPool
+
+__all__ = ["StartPool"]
+
+
+class StartPool(WorkerPool):
+    """Runs the steps of a start on the event loop, which serves nobody yet, and later ones in threads.
+
+    A start without data has half a dozen short steps. To hand each to a thread takes longer than the step.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, thread_count: int, name: str) -> None:
+        self._is_starting = True
+        super().__init__(loop, thread_count, name)
+
+    def submit(self, step: Callable[[], None]) -> None:
+        if self._is_starting:
+            self._run(step)
+        else:
+            super().submit(step)
+
+    def submit_long(self, step: Callable[[], None], source: LongWorkSource) -> None:
+        if self._is_starting:
+            self._run(step)
+        else:
+            super().submit_long(step, source)
+
+    def resize(self, thread_count: int) -> None:
+        if self._is_starting:
+            self._size = thread_count
+        else:
+            super().resize(thread_count)
+
+    def start_is_over(self) -> None:
+        self._is_starting = False
