@@ -4,7 +4,7 @@ Records before the oldest of the last snapshots of all share partitions are dele
 does not keep them, its state is stored anew from time to time. State of deleted topics is deleted.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ....base.timers import TimerHandle
 from .coordinator_ports import ShareCoordinatorPorts
@@ -51,7 +51,7 @@ class Upkeep:
         """Delete the records that no share partition needs, and the state of topics that were deleted."""
         for partition in self._registry.partitions():
             entries = self._registry.entries_in(partition)
-            needed = min((entry.snapshot_offset for entry in entries if entry.state is not None), default=0)
+            needed = _first_needed(entries)
             if needed > self._deleted_before.get(partition, 0):
                 self._ports.delete_records(partition, needed)
             self._deleted_before[partition] = needed
@@ -93,6 +93,11 @@ class Upkeep:
             work()
 
         self._timers[work] = self._ports.scheduler.call_later(interval_ms / 1000, begin)
+
+
+def _first_needed(entries: Iterable[Entry]) -> int:
+    """The offset of the oldest of the last snapshots."""
+    return min((entry.snapshot_offset for entry in entries if entry.state is not None), default=0)
 
 
 def _is_copy(state: StoredState) -> bool:

@@ -7,10 +7,12 @@ from typing import Any
 from unittest.mock import patch
 
 from pybroker.broker.coordinator.group.share.share_groups import ShareGroups
-from pybroker.broker.coordinator.share import rules, state_requests
+from pybroker.broker.coordinator.share import rules, state_requests, upkeep
 from pybroker.broker.coordinator.share.combining import combined
+from pybroker.broker.coordinator.share.entry import Change as StateChange
+from pybroker.broker.coordinator.share.entry import Entry
 from pybroker.broker.coordinator.share.ports import StateWrite
-from pybroker.broker.coordinator.share.rules import initialized, written
+from pybroker.broker.coordinator.share.rules import initialized, is_cold, snapshot_again, written
 from pybroker.broker.coordinator.share.state import NO_EPOCH, NO_OFFSET, Snapshot, StoredState, Update
 from pybroker.broker.coordinator.share.state_batch import StateBatch
 from pybroker.broker.coordinator.share.upkeep import Upkeep
@@ -102,6 +104,25 @@ def _written_as_it_comes(state: StoredState | None, write: StateWrite, *others: 
     return record._replace(start_offset=write.start_offset) if is_late and isinstance(record, Update) else record
 
 
+def _needed_by_one(entries: Sequence[Entry]) -> int:
+    """Only the share partition that was stored last keeps its records."""
+    return max((entry.snapshot_offset for entry in entries if entry.state is not None), default=0)
+
+
+def _store_state_of_the_look(self: Upkeep, entry: Entry) -> None:
+    """The new snapshot of a cold state lacks the changes that are being written."""
+    old = entry.state
+
+    def decide(state: StoredState | None) -> Snapshot | None:
+        now_ms = self._ports.now_ms()
+        if old is None or state is None or not is_cold(old, now_ms, self._settings.cold_snapshot_interval_ms):
+            return None
+        return snapshot_again(old, now_ms)
+
+    if old is not None:
+        self._writer.submit(entry, StateChange(decide, _nothing))
+
+
 MISTAKES: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "locks keep nobody out": partial(_patched, Run, "is_acquirable", property(_is_not_settled)),
     "any member may acknowledge a record": partial(
@@ -129,6 +150,12 @@ MISTAKES: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "an altered offset is not stored": partial(_patched, state_requests, "initialized", _begun_at_reset),
     "leaders of earlier epochs may write": partial(_patched, state_requests, "written", _written_of_any_leader),
     "the stored start offset may fall": partial(_patched, state_requests, "written", _written_as_it_comes),
+    "records are deleted that the state of another share partition needs": partial(
+        _patched, upkeep, "_first_needed", _needed_by_one
+    ),
+    "a new snapshot of a cold state lacks what is being written": partial(
+        _patched, Upkeep, "_store_if_cold", _store_state_of_the_look
+    ),
     "states of deleted topics are kept": partial(_patched, Upkeep, "_look_for_topic", _nothing),
     "changes of topics are not seen": partial(_patched, ShareGroups, "topics_changed", _nothing),
 }

@@ -16,6 +16,7 @@ TOPICS = ("shared0", "shared1")
 STATE_PARTITIONS = 2
 _LOCK_S = 2.0
 _LOCKS_S = (1.0, _LOCK_S)
+_OFTEN_MS, _SELDOM_MS = 500, 300_000
 _FAULTS = tuple(name for name in FAULTS if not name.startswith("power fails"))
 """Without the faults by which brokers lose acknowledged records, which no coordinator can prevent."""
 
@@ -50,18 +51,23 @@ class More:
 
 @dataclass(frozen=True)
 class SharePlan(Plan):
-    """The parameters of a run with a share group. ``updates``: between two snapshots of a share partition."""
+    """The parameters of a run with a share group. ``updates``: between two snapshots of a share partition.
+
+    ``prune_ms``, ``cold_ms``: how often old records of states are deleted, and how old the last snapshot becomes.
+    """
 
     member_count: int = 3
     are_leaders_moved: bool = False
     delivery_limit: int = 5
     updates: int = 500
+    prune_ms: int = _OFTEN_MS
+    cold_ms: int = _SELDOM_MS
     lives: ShareLifePlan = field(default_factory=lambda: ShareLifePlan(TOPICS))
     more: More = field(default_factory=More)
 
     @classmethod
     def of_seed(cls, seed: int) -> "SharePlan":
-        random = Random(f"share groups {seed}")
+        random, upkeep = Random(f"share groups {seed}"), Random(f"upkeep of states {seed}")
         habits = Habits(
             GROUP_ID, random.choice((1, 2, 2)), max_records=random.choice((1, 5, 50)), is_record_limit=seed % 2 == 0
         )
@@ -76,6 +82,8 @@ class SharePlan(Plan):
             are_leaders_moved=random.random() < 0.5,
             delivery_limit=random.choice((2, 5, 5)),
             updates=random.choice((0, 3, 500)),
+            prune_ms=upkeep.choice((_OFTEN_MS, 2_000) if seed % 5 == 4 else (_OFTEN_MS, 2_000, _SELDOM_MS)),
+            cold_ms=upkeep.choice((_OFTEN_MS, 2_000, _SELDOM_MS)),
             lives=ShareLifePlan(TOPICS, habits, passing=("passing-by",) if seed % 5 == 4 else ()),
             more=More.of_seed(seed),
         )
@@ -104,9 +112,11 @@ class SharePlan(Plan):
             "group.share.record.lock.duration.ms": str(int(_LOCK_S * 1000)),
             "group.share.session.timeout.ms": "4000",
             "log.cleaner.enable": "false",
+            "share.coordinator.cold.partition.snapshot.interval.ms": str(self.cold_ms),
             "share.coordinator.snapshot.update.records.per.snapshot": str(self.updates),
             "share.coordinator.state.topic.min.isr": "1",
             "share.coordinator.state.topic.num.partitions": str(STATE_PARTITIONS),
+            "share.coordinator.state.topic.prune.interval.ms": str(self.prune_ms),
             "share.coordinator.state.topic.replication.factor": str(min(3, self.broker_count)),
             "share.coordinator.state.topic.segment.bytes": "8192",
         }

@@ -4,15 +4,11 @@ import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from random import Random
-from unittest.mock import patch
 from uuid import UUID
 
 from pybroker.base.kafka_names import SHARE_GROUP_STATE_TOPIC
 from pybroker.broker.coordinator.group.share.share_group import ShareGroup
-from pybroker.broker.coordinator.share.settings import ShareCoordinatorSettings
-from pybroker.config.config import Config
 from pybroker.controller.features import SHARE_VERSION
 from pybroker.controller.tree import znodes
 from pybroker.controller.tree.metadata_store import Create
@@ -34,12 +30,12 @@ from simulation.share_groups.lock_watch import watched_locks, watched_writes
 from simulation.share_groups.share_changes import HEARTBEAT, LOCK, OffsetChanges, SettingChanges
 from simulation.share_groups.share_life import ShareLife
 from simulation.share_groups.share_plan import GROUP_ID, STATE_PARTITIONS, TOPICS, SharePlan
-from simulation.share_groups.state_log import Picture, StateKey, read_state_log
+from simulation.share_groups.state_history import StateHistory, watched_deletions
+from simulation.share_groups.state_log import Picture, StateKey
 from simulation.transactions.log_view import batches_in, committed_view
 
 __all__ = ["run_shares"]
 
-_PRUNE_MS = 2_000
 _ANY_OFFSET = 1 << 60
 _MOST_TURNS = 60_000
 
@@ -58,17 +54,8 @@ def run_shares(seed: int, plan: SharePlan | None = None) -> Result:
         run = ShareRun(cluster, plan)
         stack.enter_context(watched_writes(cluster))
         stack.enter_context(watched_locks(cluster, run.deliveries, begins_at_end=plan.more.begins_at_end))
-        if plan.lives.passing:
-            stack.enter_context(patch.object(ShareCoordinatorSettings, "from_config", _pruned_often))
+        stack.enter_context(watched_deletions(run.states))
         return result_of(seed, run)
-
-
-_settings_of = ShareCoordinatorSettings.from_config
-
-
-def _pruned_often(config: Config) -> ShareCoordinatorSettings:
-    """States of deleted topics are deleted soon."""
-    return replace(_settings_of(config), prune_interval_ms=_PRUNE_MS)
 
 
 class TopicNames(dict[UUID, str]):
@@ -98,6 +85,7 @@ class ShareRun(SimulationRun):
         super().__init__(cluster, plan)
         self._share_plan = plan
         self.deliveries = DeliveryHistory(cluster.history.violations.append, plan.lock_s, plan.delivery_limit)
+        self.states = StateHistory(GROUP_ID, cluster.history.violations.append)
         self._lives: list[ShareLife] = []
         self._life_tasks: list[asyncio.Task[None]] = []
         self._topic_ids = TopicNames(cluster)
@@ -148,6 +136,8 @@ class ShareRun(SimulationRun):
 
     def _start_changes(self) -> None:
         plan, cluster = self._share_plan, self.cluster
+        for number in range(STATE_PARTITIONS):  # share coordinators delete what nobody needs
+            cluster.history.deletions[SHARE_GROUP_STATE_TOPIC, number] = _ANY_OFFSET
         changes: list[Changes] = []
         if plan.more.are_settings_changed:
             admin, random = Admin(cluster.client("settings-admin")), Random(self._random.random())
@@ -157,8 +147,6 @@ class ShareRun(SimulationRun):
             client, end_of = cluster.client("offsets-admin"), cluster.committed_end
             changes.append(OffsetChanges(client, GROUP_ID, self._lives, self._topics, end_of, self.deliveries))
         if plan.lives.passing:
-            for number in range(STATE_PARTITIONS):  # the share coordinator deletes what nobody needs
-                cluster.history.deletions[SHARE_GROUP_STATE_TOPIC, number] = _ANY_OFFSET
             admin, random = Admin(cluster.client("topic-admin")), Random(self._random.random())
             changes.append(TopicChanges(admin, plan.lives.passing, list(cluster.brokers), random))
         for each in changes:
@@ -187,7 +175,7 @@ class ShareRun(SimulationRun):
     # -- the end
 
     def _pictures(self) -> dict[Place, Picture]:
-        """The states of share partitions by the log of one replica of each partition of the state topic."""
+        """The states of share partitions by all records of the state topic, also by those that were deleted."""
         found = {place: Picture() for place in self._places()}
         logs = self._some_logs()
         for number in range(STATE_PARTITIONS):
@@ -196,7 +184,7 @@ class ShareRun(SimulationRun):
                 continue
             key = log, log.view.log_end_offset
             if number not in self._known or self._known[number][0] != key:
-                self._known[number] = key, read_state_log(batches_in(log), GROUP_ID)
+                self._known[number] = key, self.states.pictures(number, log)
             for (topic_id, partition), picture in self._known[number][1].items():
                 found[self._topic_ids[topic_id], partition] = picture
         return found

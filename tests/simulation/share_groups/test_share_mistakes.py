@@ -32,6 +32,8 @@ CAUGHT_BY: dict[str, tuple[int, str]] = {
     "an altered offset is not stored": (3, "an administrator set"),
     "leaders of earlier epochs may write": (11, "had read"),
     "the stored start offset may fall": (1, "comes after"),
+    "records are deleted that the state of another share partition needs": (1, "needs records that are deleted"),
+    "a new snapshot of a cold state lacks what is being written": (1, "comes after"),
     "states of deleted topics are kept": (4, "its state is kept"),
     "changes of topics are not seen": (4, "the group knows"),
 }
