@@ -145,6 +145,18 @@ TESTS = {
         "tests/hostile/test_identities.py",
         "test_new_version_0_offsets_over_pybroker_legacy_offsets_max_bytes_are_refused",
     ),
+    "group.share.max.share.sessions": (
+        "tests/broker/share/test_share_apis.py",
+        "test_session_beyond_the_limit_is_refused_after_the_maximum_wait",
+    ),
+    "group.share.partition.max.record.locks": (
+        "tests/broker/share/test_share_partition.py",
+        "test_new_records_are_acquired_only_below_the_limit_of_locks",
+    ),
+    "pybroker.share.states.max.bytes": (
+        "tests/broker/coordinator/share/test_state_writer.py",
+        "test_states_take_no_more_memory_than_the_limit_and_the_log_says_so",
+    ),
     "pybroker.transactions.max.bytes": (
         "tests/broker/coordinator/transaction/test_coordinator.py",
         "test_new_ids_are_refused_when_pybroker_transactions_max_bytes_is_reached",

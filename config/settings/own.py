@@ -422,6 +422,16 @@ SETTINGS = (
         "Size of the settings of all topics and groups together, names and values.",
     ),
     Setting(
+        "pybroker.share.states.max.bytes",
+        LONG,
+        "268435456",
+        at_least(1),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Memory of the states of all share partitions together.",
+    ),
+    Setting(
         "pybroker.transactions.max.bytes",
         LONG,
         "268435456",

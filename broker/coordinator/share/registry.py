@@ -53,7 +53,7 @@ class ShareRegistry:
         if self.memory.has_space_for(BATCH_BYTES * batches):
             return ErrorCode.NONE
         logger.warning(
-            "group %s: state of a share partition not stored: %d of %d bytes allowed for states are used",
+            "group %s: state of a share partition not stored: %d of pybroker.share.states.max.bytes=%d are used",
             key.group_id,
             self.memory.used_bytes,
             self.memory.max_bytes,

@@ -12,8 +12,8 @@ class ShareCoordinatorSettings:
 
     Attributes:
         prune_interval_ms: how often old records are deleted.
-        cold_snapshot_interval_ms: how often, and from which age on, states are stored anew. Both are fixed in Kafka.
-        max_bytes: the memory that all states may take.
+        cold_snapshot_interval_ms: how often, and from which age on, states are stored anew.
+        max_bytes: the memory that all states may take (``pybroker.share.states.max.bytes``).
     """
 
     updates_per_snapshot: int = 500
@@ -28,4 +28,7 @@ class ShareCoordinatorSettings:
         return cls(
             updates_per_snapshot=config.int("share.coordinator.snapshot.update.records.per.snapshot"),
             write_timeout_ms=config.int("share.coordinator.write.timeout.ms"),
+            prune_interval_ms=config.int("share.coordinator.state.topic.prune.interval.ms"),
+            cold_snapshot_interval_ms=config.int("share.coordinator.cold.partition.snapshot.interval.ms"),
+            max_bytes=config.int("pybroker.share.states.max.bytes"),
         )

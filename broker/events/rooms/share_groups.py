@@ -25,10 +25,10 @@ SHARE_GROUPS = (
         "share-group.no-space-for-states",
         "WARNING",
         "broker/coordinator/share/registry.py",
-        "group %s: state of a share partition not stored: %d of %d bytes allowed for states are used",
+        "group %s: state of a share partition not stored: %d of pybroker.share.states.max.bytes=%d are used",
         "group used_bytes max_bytes",
         "The memory for the states of share partitions is used up, so acknowledgements were refused.",
-        "Delete share groups that nobody uses, or their offsets. With more brokers each stores fewer states.",
+        "Raise pybroker.share.states.max.bytes, or delete share groups that nobody uses, or their offsets.",
     ),
     event(
         "share-group.state-unreachable",
