@@ -197,7 +197,7 @@ class BrokerServer:
             self._tasks.spawn(self._authorization.run())
             self._tasks.spawn(self._protection.run())
             steps.begin("the latest changes of settings")
-            await self._settings.changes.caught_up()
+            await self._settings.caught_up()
             self.metadata_store.start_is_over()
             await listeners.serve()
             access, spawn = self._authorization.access, self._tasks.spawn

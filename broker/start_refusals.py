@@ -5,6 +5,8 @@ import os
 from ..config.config import Config
 from ..config.config_error import ConfigError
 from ..controller.broker_registration import BrokerIdTakenError
+from ..controller.features import GROUP_VERSION, SHARE_VERSION
+from ..controller.level_check import UnsupportedLevelError
 from ..controller.tree.metadata_store import (
     ConnectionLossError,
     MetadataStoreError,
@@ -49,6 +51,7 @@ START_ERRORS = (
     LogDirectoriesError,
     MetaPropertiesError,
     MetadataStoreError,
+    UnsupportedLevelError,
     ZnodeDecodeError,
 )
 
@@ -70,6 +73,8 @@ def _way_out(error: Exception, config: Config, files: Files) -> str | None:
             return _other_directory(error, config)
         case BrokerIdTakenError():
             return f"stop that broker, or change {config.named('broker.id')}"
+        case UnsupportedLevelError():
+            return _other_level(error.feature, config.named("group.coordinator.rebalance.protocols"))
         case ZnodeDecodeError():
             return f"this node of the metadata in {_store(config)} is damaged: correct it, or restore a backup"
         case MetadataStoreError() if config.uses_embedded_store:
@@ -120,6 +125,13 @@ def _other_directory(error: Exception, config: Config) -> str | None:
         case DirectoryLockedError():
             return f"stop that broker, or change {log_dirs}"
     return None
+
+
+def _other_level(feature: str, protocols: str) -> str:
+    """``protocols``: the name of ``group.coordinator.rebalance.protocols``, as the user gave it."""
+    of_feature = {GROUP_VERSION: f"add consumer to {protocols}", SHARE_VERSION: f"add share to {protocols}"}
+    way = of_feature.get(feature, "start a newer pybroker")
+    return f"{way}, or lower the level: kafka-features downgrade --feature {feature}=0"
 
 
 def _other_store(error: MetadataStoreError, setting: str) -> str | None:

@@ -24,6 +24,7 @@ __all__ = [
     "FeatureLevels",
     "FeatureUpdate",
     "UpgradeType",
+    "levels_in",
     "registered_features",
     "supported_features",
     "why_refused",
@@ -150,7 +151,7 @@ class FeatureLevels:
             raise
         if node is not None:
             data, stat = node
-            self._take(_levels_in(data), stat.version)
+            self._take(levels_in(data), stat.version)
 
     def _take(self, levels: Mapping[str, int], epoch: int) -> None:
         before = {name: self.level(name) for name in LAST_LEVELS}
@@ -165,8 +166,8 @@ class FeatureLevels:
                 listener()
 
 
-def _levels_in(data: bytes) -> Mapping[str, int]:
-    """None are in force when the node is disabled or cannot be read, as in Kafka."""
+def levels_in(data: bytes) -> Mapping[str, int]:
+    """The levels in the node. None are in force when the node is disabled or cannot be read, as in Kafka."""
     try:
         features = Features.decode(data)
     except ZnodeDecodeError as error:

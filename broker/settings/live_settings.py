@@ -8,6 +8,7 @@ from ...config.config import Config
 from ...config.dynamic_layers import DynamicLayers
 from ...controller.config_changes import ConfigChanges
 from ...controller.features import FeatureLevels
+from ...controller.level_check import check_levels, check_stored_levels
 from ...controller.metadata_plane import MetadataPlane
 from ...controller.topics.settings_limit import SettingsLimit
 from ...controller.tree.cluster_tree import ClusterTree
@@ -77,7 +78,10 @@ class LiveSettings:
         self.features = FeatureLevels(tree.store)
 
     async def load(self, config: Config) -> Config:
-        """``config`` with the dynamic settings of this broker and of all brokers. Raises ConfigError."""
+        """``config`` with the dynamic settings of this broker and of all brokers. Raises ConfigError, and
+        UnsupportedLevelError when this broker may not be a member of the cluster."""
+        if not config.uses_embedded_store:
+            await check_stored_levels(self.tree.store, config)
         self.dynamic = DynamicConfig(config)
         self.quotas = self._quotas(config)
         self.groups = GroupConfigs(config)
@@ -157,6 +161,12 @@ class LiveSettings:
 
     async def run(self) -> None:
         await self.changes.run()
+
+    async def caught_up(self) -> None:
+        """Wait until every change written so far is in force. Raises UnsupportedLevelError, as `load`."""
+        await self.changes.caught_up()
+        if not self.dynamic.config.uses_embedded_store:
+            check_levels(self.features.levels, self.dynamic.config)
 
     async def reload(self) -> None:
         """Read the settings file again."""

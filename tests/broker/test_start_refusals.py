@@ -10,6 +10,7 @@ from pybroker.broker.start_refusals import START_ERRORS, start_refusal
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
 from pybroker.config.load import load_config
+from pybroker.controller.level_check import UnsupportedLevelError
 from pybroker.controller.tree.metadata_store import MetadataStoreError, NoResourcesError, StoreUnreachableError
 from pybroker.controller.tree.znodes import ZnodeDecodeError
 from pybroker.storage.files.files import Files
@@ -30,6 +31,8 @@ def kinds(*roots: type[Exception]) -> Iterator[type[Exception]]:
 def made(kind: type[Exception]) -> Exception:
     if issubclass(kind, BindError):
         return kind("PLAINTEXT", "host", 9092, "reason")
+    if issubclass(kind, UnsupportedLevelError):
+        return kind("new.version", 2, 1)
     needs_two = issubclass(kind, OtherClusterError | MetadataStoreError | ZnodeDecodeError)
     return kind("text", "other") if needs_two else kind("text")
 
@@ -59,8 +62,25 @@ def test_every_error_of_a_start_has_a_way_out_that_names_the_setting_and_its_pla
         return
     assert len(text) > len(str(error)) + 10
     names_only_the_file = isinstance(error, MetadataStoreError) and not with_zookeeper
-    concerns_no_setting = isinstance(error, NoResourcesError | ZnodeDecodeError)
+    concerns_no_setting = isinstance(error, NoResourcesError | UnsupportedLevelError | ZnodeDecodeError)
     assert "(in the test)" in text or names_only_the_file or concerns_no_setting
+
+
+@pytest.mark.parametrize(
+    ("feature", "way"),
+    [
+        ("group.version", "add consumer to group.coordinator.rebalance.protocols (in the test), or lower the level: "),
+        ("share.version", "add share to group.coordinator.rebalance.protocols (in the test), or lower the level: "),
+        ("new.version", "start a newer pybroker, or lower the level: "),
+    ],
+)
+def test_level_that_the_broker_does_not_support_is_refused_with_the_setting_or_release_that_it_needs(
+    feature: str, way: str
+) -> None:
+    settings = {"zookeeper.connect": "zk", "group.coordinator.rebalance.protocols": "classic"}
+    config = load_config("advertised.listeners=PLAINTEXT://h:1", settings, place="in the test")
+    said = str(start_refusal(UnsupportedLevelError(feature, 1, 0), config, Files()))
+    assert said.startswith(f"{feature} is 1 in this cluster, but this broker supports levels up to 0; {way}")
 
 
 @pytest.mark.parametrize("was_reached", [False, True])

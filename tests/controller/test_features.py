@@ -1,6 +1,7 @@
 """The level of transaction.version: who may change it, and how every broker learns it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from pybroker.controller.features import (
     registered_features,
     why_refused,
 )
+from pybroker.controller.level_check import UnsupportedLevelError, check_levels
 from pybroker.controller.tree import znodes
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.metadata_store import WatchEvent
@@ -137,6 +139,27 @@ def test_feature_of_a_group_protocol_is_raised_only_when_every_broker_asks_for_t
     assert asking.features.keys() == {"transaction.version", feature}
     assert why_refused(update, 0, [asking]) is None
     assert why_refused(update, 0, [asking, PYBROKER]) == "Broker 1 does not support this feature."
+
+
+@pytest.mark.parametrize(
+    ("levels", "protocols", "refused"),
+    [
+        ({}, "classic", None),
+        ({"transaction.version": 2}, "classic", None),
+        ({"transaction.version": 3}, "classic", "transaction.version is 3 in this cluster"),
+        ({"group.version": 1, "share.version": 1}, "classic,consumer,share", None),
+        ({"group.version": 1}, "classic,share", "group.version is 1 in this cluster"),
+        ({"share.version": 1}, "classic,consumer", "share.version is 1 in this cluster"),
+        ({"share.version": 2}, "classic,share", "share.version is 2 .* supports levels up to 1"),
+        ({"of.a.later.release": 1}, "classic", "of.a.later.release is 1 in this cluster"),
+    ],
+)
+def test_broker_may_not_be_a_member_of_a_cluster_with_levels_that_it_does_not_support(
+    levels: Mapping[str, int], protocols: str, refused: str | None
+) -> None:
+    config = load_config(f"group.coordinator.rebalance.protocols={protocols}")
+    with nullcontext() if refused is None else pytest.raises(UnsupportedLevelError, match=refused):
+        check_levels(levels, config)
 
 
 async def test_controller_refuses_the_level_beside_a_kafka_3_9() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 from kazoo.security import make_digest_acl
+from pybroker.controller.tree.znodes import Features
 from support.processes.broker_process import BrokerProcess, DidNotStartError
 from support.processes.kafka_process import ZooKeeperProcess
 from support.processes.zookeeper_tree import client_of
@@ -33,6 +34,10 @@ def cluster_id_is_damaged(client: KazooClient) -> None:
     client.create("/cluster/id", b"no JSON", makepath=True)
 
 
+def level_of_share_groups(client: KazooClient) -> None:
+    client.create("/feature", Features({"share.version": 1}).encode())
+
+
 FAILURES: list[tuple[Callable[[KazooClient], None], tuple[str, ...]]] = [
     (
         id_of_a_live_broker,
@@ -48,6 +53,13 @@ FAILURES: list[tuple[Callable[[KazooClient], None], tuple[str, ...]]] = [
     (
         cluster_id_is_damaged,
         ("/cluster/id: ", "of the metadata in zookeeper.connect (server.properties line ", "correct it, or restore"),
+    ),
+    (
+        level_of_share_groups,
+        (
+            "share.version is 1 in this cluster, but this broker supports levels up to 0",
+            "add share to group.coordinator.rebalance.protocols, or lower the level: kafka-features downgrade",
+        ),
     ),
 ]
 
