@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from ..base.kafka_names import CONSUMER_OFFSETS_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from ..base.topic_partition import TopicPartition
 from ..config.config import Config
 from ..config.group_config import GroupConfig
@@ -39,6 +39,7 @@ from .coordinator.transaction.settings import TransactionSettings
 from .environment import Environment
 from .inter_broker.other_brokers import OtherBrokers
 from .metadata.metadata_cache import MetadataCache, MetadataUpdate
+from .share_on_demand import ShareOnDemand
 
 if TYPE_CHECKING:
     from .share_coordination import ShareCoordination
@@ -82,8 +83,9 @@ class Coordinators:
         state = InternalTopic(transaction_state_settings(config), parts.partitions, parts.cache, now_ms)
         topics = CachedTopics(parts.cache)
         consumers = ConsumerPorts(ConsumerGroupSettings.from_config(config), topics, parts.group_config)
-        self.share = self._share_coordination(loop, config, environment) if asks_for_share_groups(config) else None
-        share_states = NoShareStates() if self.share is None else self.share.states
+        make_share = partial(self._share_coordination, loop, config, environment)
+        self.share = share = ShareOnDemand(make_share) if asks_for_share_groups(config) else None
+        share_states = NoShareStates() if share is None else share.states
         share_settings = ShareGroupSettings.from_config(config)
         shares = SharePorts(share_settings, topics, share_states, parts.group_config)
         self.groups = GroupCoordinator(
@@ -111,9 +113,8 @@ class Coordinators:
             is_enabled=config.boolean("transaction.partition.verification.enable"),
         )
         coordinated: list[CoordinatorPartitions[Any]] = [self.groups.partitions, self.transactions.partitions]
-        if self.share is not None:
-            coordinated.append(self.share.coordinator.partitions)
-        self._moves = moves = CoordinatorMoves(coordinated, parts.spawn)
+        on_demand = {} if share is None else {SHARE_GROUP_STATE_TOPIC: share.partitions}
+        self._moves = moves = CoordinatorMoves(coordinated, parts.spawn, on_demand)
         self.groups.load_again_by(
             lambda partition, epoch: moves.load(TopicPartition(CONSUMER_OFFSETS_TOPIC, partition), epoch)
         )
@@ -136,7 +137,7 @@ class Coordinators:
         self.groups.start()
         self.transactions.start()
         if self.share is not None:
-            self.share.coordinator.start()
+            self.share.start()
 
     async def close(self) -> None:
         """Stop answering, and wait for running appends."""
@@ -155,7 +156,7 @@ class Coordinators:
     def _share_coordination(
         self, loop: asyncio.AbstractEventLoop, config: Config, environment: Environment
     ) -> "ShareCoordination":
-        from .share_coordination import ShareCoordination, ShareParts  # imported only here: faster start without
+        from .share_coordination import ShareCoordination, ShareParts  # most brokers have no share groups
 
         parts = self._parts
         others = None if parts.others is None else parts.others.share_coordinators

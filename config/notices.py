@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from .former_names import FORMER_NAMES
+from .group_protocols import asks_for_share_groups
 from .image_names import IMAGE_NAMES
 from .listeners import is_encrypted
 from .setting import Setting, SupportKind
@@ -29,8 +30,8 @@ _ACTED_ON_BY_LISTENER = frozenset({"connections.max.reauth.ms", "max.connection.
 _OF_LISTENER = re.compile(r"(?P<prefix>listener\.name\.[^.]+\.(?:[^.]+\.(?=sasl\.))?)(?P<own>.+)")
 _TLS, _SASL = "ssl.", "sasl."
 _PROTOCOLS = "group.coordinator.rebalance.protocols"
-_SHARE_GROUPS = ("group.share.", "share.coordinator.")
-_SHARE_GROUPS_ARE_OFF = f"{_PROTOCOLS} does not name share"
+_SHARE_GROUPS = ("group.share.", "pybroker.share.", "share.coordinator.")
+_SHARE_GROUPS_ARE_OFF = f"share groups are not served ({_PROTOCOLS})"
 
 
 def notices(config: "Config") -> list[str]:
@@ -92,17 +93,13 @@ def _of_known(config: "Config", name: str, setting: Setting) -> list[str]:
         case SupportKind.ACTED_ON if setting.name == _PROTOCOLS:
             return [f"{where}: streams groups are not served"] if "streams" in config.list(_PROTOCOLS) else []
         case SupportKind.ACTED_ON if setting.name.startswith(_SHARE_GROUPS):
-            return [] if _serves_share_groups(config) else [f"{where} has no effect: {_SHARE_GROUPS_ARE_OFF}"]
+            return [] if asks_for_share_groups(config) else [f"{where} has no effect: {_SHARE_GROUPS_ARE_OFF}"]
         case SupportKind.ACTED_ON if setting.name.startswith(_TLS):
             return [] if _is_for_tls(config, name, setting) else [f"{where} has no effect: the listeners use no TLS"]
         case SupportKind.ACTED_ON if name != setting.name and setting.name not in _ACTED_ON_BY_LISTENER:
             if not setting.name.startswith(_SASL):
                 return [f"{where} has no effect yet: {setting.name} applies to all listeners"]
     return []
-
-
-def _serves_share_groups(config: "Config") -> bool:
-    return "share" in config.list(_PROTOCOLS)
 
 
 def _is_for_tls(config: "Config", name: str, setting: Setting) -> bool:

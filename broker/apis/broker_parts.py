@@ -69,9 +69,9 @@ class BrokerParts:
 
     @property
     def share_coordinator(self) -> "ShareCoordinator | None":
-        """None where share groups are not served."""
+        """Made when it is first asked for; None where the settings do not ask for share groups."""
         share = self.coordinators.share
-        return share.coordinator if share is not None and asks_for_share_groups(self.config) else None
+        return share.get().coordinator if share is not None and asks_for_share_groups(self.config) else None
 
     @property
     def served_versions(self) -> ServedVersions:

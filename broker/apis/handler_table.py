@@ -13,6 +13,7 @@ from .configs.table import config_apis
 from .groups.table import group_apis
 from .records.table import record_apis
 from .security.table import security_apis
+from .share_on_demand import share_apis_on_demand
 from .topics.table import topic_apis
 from .transactions.table import transaction_apis
 
@@ -24,9 +25,7 @@ def handlers(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     authentication any client could act as the controller."""
     themes = [record_apis, group_apis, topic_apis, transaction_apis, config_apis, cluster_apis, security_apis]
     if asks_for_share_groups(parts.config):
-        from .share.table import share_apis  # imported only where share groups are served: faster start without
-
-        themes.append(share_apis)
+        themes.append(share_apis_on_demand)
     if parts.is_in_cluster:
         from .between_brokers.table import between_brokers_apis  # imported only in a cluster: faster start without
 

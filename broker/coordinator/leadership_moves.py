@@ -19,27 +19,34 @@ _GATHERED_S = 0.5
 
 
 class CoordinatorMoves:
-    """The coordinators of this broker, by topic. ``spawn`` runs a coroutine in a task."""
+    """The coordinators of this broker, by topic. ``spawn`` runs a coroutine in a task.
+
+    ``on_demand``: those that are made when this broker first leads a partition of their topic.
+    """
 
     def __init__(
         self,
         coordinators: Iterable[CoordinatorPartitions[Any]],
         spawn: Callable[[Coroutine[Any, Any, None]], None],
+        on_demand: Mapping[str, Callable[[], CoordinatorPartitions[Any]]] | None = None,
     ) -> None:
         self._coordinators = {each.topic: each for each in coordinators}
+        self._on_demand = on_demand or {}
         self._spawn = spawn
-        self._unloaded: dict[str, list[int]] = {topic: [] for topic in self._coordinators}
+        self._unloaded: dict[str, list[int]] = {topic: [] for topic in (*self._coordinators, *self._on_demand)}
 
     def leadership_changed(self, elected: Sequence[Leadership], resigned: Sequence[Leadership]) -> None:
         """Unload the resigned partitions, and load the elected ones."""
         self._unload({partition: None if epoch == EPOCH_DURING_DELETE else epoch for partition, epoch in resigned})
         for partition, epoch in elected:
-            if partition.topic in self._coordinators:
+            if partition.topic in self._unloaded:
                 self.load(partition, epoch)
 
     def load(self, partition: TopicPartition, epoch: int) -> None:
         """Load a partition that this broker leads."""
-        coordinator = self._coordinators[partition.topic]
+        coordinator = self._coordinators.get(partition.topic)
+        if coordinator is None:
+            coordinator = self._coordinators[partition.topic] = self._on_demand[partition.topic]()
         self._spawn(self._load(partition, coordinator.kind, coordinator.load(partition.partition, epoch)))
 
     def partitions_deleted(self, deleted: Sequence[TopicPartition]) -> None:

@@ -6,6 +6,7 @@ from typing import Any, TypedDict
 
 from ...base.frozen import frozen
 from ...protocol.apis import API_SPECS, ApiKey, ApiSpec, Listener
+from ..requests.group_features import SHARE_GROUP_APIS
 from .request_items import names_in
 from .words import WordError, partition_word, text_word, unknown
 
@@ -87,7 +88,7 @@ def api_named(name: str) -> ApiKey:
     return found
 
 
-_OF_KRAFT = (ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.LIST_CLIENT_METRICS_RESOURCES)
+_OF_KRAFT = (ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.LIST_CLIENT_METRICS_RESOURCES, *SHARE_GROUP_APIS)
 """APIs of Kafka's KRaft mode that are served here, too."""
 
 

@@ -9,30 +9,34 @@ from ...protocol.apis import ApiKey
 from ...protocol.errors import UnsupportedVersionError
 from .context import Handler, RequestContext
 
-__all__ = ["CONSUMER_GROUP_APIS", "SETTINGS_API", "GroupFeature", "GroupFeatures", "WhileServed"]
+__all__ = ["CONSUMER_GROUP_APIS", "SETTINGS_API", "SHARE_GROUP_APIS", "GroupFeature", "GroupFeatures", "WhileServed"]
 
 SETTINGS_API = ApiKey.LIST_CLIENT_METRICS_RESOURCES
 """Lists the groups that have settings. Where the consumer protocol is not served, it is not listed, as by Kafka 3.9."""
 CONSUMER_GROUP_APIS = {ApiKey.CONSUMER_GROUP_HEARTBEAT: 1, ApiKey.CONSUMER_GROUP_DESCRIBE: 1, SETTINGS_API: 1}
 """The APIs of the consumer protocol (KIP-848), with their last versions. Where it is not served, the others are listed
 in version 0."""
+SHARE_GROUP_APIS = (
+    ApiKey.SHARE_GROUP_HEARTBEAT,
+    ApiKey.SHARE_GROUP_DESCRIBE,
+    ApiKey.SHARE_FETCH,
+    ApiKey.SHARE_ACKNOWLEDGE,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+)
+"""The APIs of share groups (KIP-932) for clients."""
 _SHARE_GROUP_APIS = frozenset(
     (
-        ApiKey.SHARE_GROUP_HEARTBEAT,
-        ApiKey.SHARE_GROUP_DESCRIBE,
-        ApiKey.SHARE_FETCH,
-        ApiKey.SHARE_ACKNOWLEDGE,
+        *SHARE_GROUP_APIS,
         ApiKey.INITIALIZE_SHARE_GROUP_STATE,
         ApiKey.READ_SHARE_GROUP_STATE,
         ApiKey.WRITE_SHARE_GROUP_STATE,
         ApiKey.DELETE_SHARE_GROUP_STATE,
         ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
-        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
-        ApiKey.ALTER_SHARE_GROUP_OFFSETS,
-        ApiKey.DELETE_SHARE_GROUP_OFFSETS,
     )
 )
-"""The APIs of share groups (KIP-932). Where these are not served, they are not listed, as by Kafka 3.9."""
+"""With those between brokers. Where share groups are not served, they are not listed, as by Kafka 3.9."""
 _HIDDEN = {
     (False, False): _SHARE_GROUP_APIS | {SETTINGS_API},
     (False, True): frozenset({SETTINGS_API}),

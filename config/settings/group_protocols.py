@@ -19,7 +19,7 @@ MAX_RECORD_LOCKS = OwnDefault(
     "as in Kafka 4",
 )
 PROTOCOLS = OwnDefault(
-    "classic,consumer",
+    "classic,consumer,share",
     AppliesWhen.EMBEDDED_STORE,
     "as in Kafka 4",
 )

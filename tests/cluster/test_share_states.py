@@ -95,4 +95,4 @@ async def test_ends_of_partitions_that_other_brokers_lead_are_known_for_the_lag_
     for broker_id in (1, 2):
         share = cluster[broker_id]._coordinators.share
         assert share is not None
-        assert await share.end_offsets(wanted) == ends
+        assert await share.get().end_offsets(wanted) == ends

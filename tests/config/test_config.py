@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 from pybroker.config.config_error import ConfigError
 from pybroker.config.given import Source
-from pybroker.config.group_protocols import asks_for_consumer_protocol
+from pybroker.config.group_protocols import asks_for_consumer_protocol, asks_for_share_groups
 from pybroker.config.load import load_config, unchecked_config, with_overrides
 from pybroker.config.notices import notices
 from pybroker.config.printed_config import printed_config
 
-CONSUMER = "group.coordinator.rebalance.protocols=classic,consumer\n"
-SHARE = "group.coordinator.rebalance.protocols=classic,share\n"
+PROTOCOLS = "group.coordinator.rebalance.protocols"
+CONSUMER = f"{PROTOCOLS}=classic,consumer\n"
+SHARE = f"{PROTOCOLS}=classic,share\n"
 TWO_NAMES = "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,EXT:PLAINTEXT\n"
 
 
@@ -323,9 +324,10 @@ def test_security_setting_that_is_empty_or_kafkas_default_is_accepted(text: str)
             "num.partition (settings line 1) is ignored: there is no such setting; did you mean num.partitions",
         ),
         ("confluent.support.metrics.enable=true", "is ignored: there is no such setting"),
-        ("group.share.max.size=50", "no effect: group.coordinator.rebalance.protocols does not name share"),
-        ("share.coordinator.write.timeout.ms=9", "no effect: group.coordinator.rebalance.protocols does not name"),
-        ("group.coordinator.rebalance.protocols=classic,streams", "(settings line 1): streams groups are not served"),
+        (f"{PROTOCOLS}=classic,streams", "(settings line 1): streams groups are not served"),
+        (CONSUMER + "group.share.max.size=50", "no effect: share groups are not served"),
+        (CONSUMER + "share.coordinator.write.timeout.ms=9", "no effect: share groups are not served"),
+        (CONSUMER + "pybroker.share.states.max.bytes=9", "no effect: share groups are not served"),
         (SHARE + "group.share.max.groups=50", "no effect: as in Kafka 4.2, the number of share groups has no bound"),
         (
             "offsets.topic.replication.factor=3",
@@ -434,15 +436,19 @@ def test_settings_of_consumer_groups_are_checked_together_only_when_their_protoc
 @pytest.mark.parametrize(
     ("settings", "is_served"),
     [
-        ({}, True),
-        ({"pybroker.as.version": "4.0"}, True),
-        ({"pybroker.as.version": "3.9"}, False),
-        ({"pybroker.as.version": "3.9", "group.coordinator.rebalance.protocols": "classic,consumer"}, True),
-        ({"group.coordinator.rebalance.protocols": "classic"}, False),
-        ({"zookeeper.connect": "zoo:2181", "advertised.listeners": "PLAINTEXT://h:1"}, False),
+        ({}, (True, True)),
+        ({"pybroker.as.version": "4.2"}, (True, True)),
+        ({"pybroker.as.version": "4.1"}, (True, False)),
+        ({"pybroker.as.version": "4.0"}, (True, False)),
+        ({"pybroker.as.version": "3.9"}, (False, False)),
+        ({"pybroker.as.version": "3.9", PROTOCOLS: "classic,consumer"}, (True, False)),
+        ({"pybroker.as.version": "3.9", PROTOCOLS: "classic,share"}, (False, True)),
+        ({PROTOCOLS: "classic"}, (False, False)),
+        ({"zookeeper.connect": "zoo:2181", "advertised.listeners": "PLAINTEXT://h:1"}, (False, False)),
     ],
 )
-def test_single_broker_serves_the_consumer_protocol_unless_told_otherwise(
-    settings: dict[str, str], is_served: bool
+def test_single_broker_serves_the_consumer_protocol_and_share_groups_unless_told_otherwise(
+    settings: dict[str, str], is_served: tuple[bool, bool]
 ) -> None:
-    assert asks_for_consumer_protocol(load_config("", settings)) == is_served
+    config = load_config("", settings)
+    assert (asks_for_consumer_protocol(config), asks_for_share_groups(config)) == is_served

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pybroker import Broker
 from pybroker.broker.metadata.address import Address
+from pybroker.broker.requests.group_features import SHARE_GROUP_APIS
 from pybroker.protocol.apis import API_SPECS, ApiKey, Listener
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
 from support.fuzzing.frames import ReadFrame, build_frame, tame
@@ -31,7 +32,7 @@ BETWEEN_BROKERS = {
 }
 KEYS = sorted(
     {key for key, spec in API_SPECS.items() if Listener.ZK_BROKER in spec.listeners} - BETWEEN_BROKERS
-    | {ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.LIST_CLIENT_METRICS_RESOURCES}
+    | {ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.LIST_CLIENT_METRICS_RESOURCES, *SHARE_GROUP_APIS}
 )
 QUICK = settings(max_examples=15, suppress_health_check=list(HealthCheck))
 LONG = settings(QUICK, max_examples=2000, derandomize=False)

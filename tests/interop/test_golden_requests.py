@@ -17,6 +17,7 @@ from pybroker.protocol.messages.headers import RequestHeader, ResponseHeader
 from support.golden import Line, golden_files, read_lines
 
 GOLDEN = Path(__file__).resolve().parents[1] / "reference" / "golden"
+PREFIXES = ("api-", "transaction-version-2", "newest", "share-groups")
 TIMEOUT_S = 2.0
 """Seconds to wait for a response before the next frame; a parked request is not a failure."""
 SLOW_MACHINE_S = 30.0
@@ -60,7 +61,7 @@ async def served_versions(port: int) -> dict[int, range]:
 
 
 def request_lines() -> list[Line]:
-    files = [file for file in golden_files(GOLDEN) if file.name.startswith(("api-", "transaction-version-2", "newest"))]
+    files = [file for file in golden_files(GOLDEN) if file.name.startswith(PREFIXES)]
     return [line for file in files for line in read_lines(file) if line["kind"] == "request"]
 
 

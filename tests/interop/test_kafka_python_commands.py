@@ -137,7 +137,7 @@ def test_cluster_commands_work_with_kafka_pythons_command_line(
     assert admin("cluster api-versions -k Produce -k ApiVersions").keys() == {"Produce", "ApiVersions"}
     assert admin(f"cluster broker-version --broker {node}") == {str(node): "3.9"}
     against_kafka = request.config.getoption("--against-kafka")
-    features = set() if against_kafka else {"group.version", "transaction.version"}
+    features = set() if against_kafka else {"group.version", "share.version", "transaction.version"}
     assert admin("cluster describe-features").keys() == features
     assert "not supported" in admin("cluster update-features -f metadata.version=1")["metadata.version"]
     assert "IncompatibleBrokerVersion" in admin("cluster describe-quorum", status=1)

@@ -22,7 +22,6 @@ from .list_groups import ListGroups
 from .offset_commit import OffsetCommit
 from .offset_delete import OffsetDelete
 from .offset_fetch import OffsetFetch
-from .share_table import share_group_apis
 from .sync_group import SyncGroup
 
 __all__ = ["group_apis"]
@@ -30,8 +29,8 @@ __all__ = ["group_apis"]
 
 def group_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     coordinators, topic_exists = parts.coordinators, parts.cache.has_partition
-    groups, transactions, share = coordinators.groups, coordinators.transactions, parts.share_coordinator
-    features = parts.group_features
+    groups, transactions, features = coordinators.groups, coordinators.transactions, parts.group_features
+    share = coordinators.share if features.share.is_asked_for else None
     tree_offsets = TreeOffsets(parts.metadata.tree, parts.config.int("pybroker.legacy.offsets.max.bytes"))
     return {
         ApiKey.FIND_COORDINATOR: FindCoordinator(
@@ -40,7 +39,7 @@ def group_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
             parts.throttling,
             None
             if share is None
-            else _directory(share.registry.partition_for_text, parts.coordinator_topic(SHARE_GROUP_STATE_TOPIC)),
+            else _directory(share.partition_for, parts.coordinator_topic(SHARE_GROUP_STATE_TOPIC)),
         ),
         ApiKey.JOIN_GROUP: JoinGroup(groups.membership),
         ApiKey.SYNC_GROUP: SyncGroup(groups.membership),
@@ -57,7 +56,6 @@ def group_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         # Where the consumer protocol (KIP-848) is not served, admin tools ask DescribeGroups.
         ApiKey.CONSUMER_GROUP_HEARTBEAT: WhileServed(ConsumerGroupHeartbeat(groups.consumers), features.consumer),
         ApiKey.CONSUMER_GROUP_DESCRIBE: WhileServed(ConsumerGroupDescribe(groups.consumers), features.consumer),
-        **share_group_apis(parts),
     }
 
 

@@ -5,7 +5,6 @@ from functools import partial
 
 from ....protocol.apis import ApiKey
 from ...requests.context import Handler
-from ...requests.group_features import WhileServed
 from ...share.active_share_partition import ActiveSharePartition, SharePorts
 from ...share.fetched_records import ShareFetchParts
 from ...share.first_offset import first_offset
@@ -22,10 +21,9 @@ __all__ = ["share_apis"]
 
 
 def share_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
-    """No API where share groups are not served."""
+    """To be called where the settings ask for share groups."""
     config, partitions, cache, coordination = parts.config, parts.partitions, parts.cache, parts.coordinators.share
-    if coordination is None:
-        return {}
+    assert coordination is not None
     find_first = partial(first_offset, partitions, parts.clock_ms)
     shares = SharePartitions(
         partitions,
@@ -40,7 +38,7 @@ def share_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         hosted = partitions.get(active.place.topic_partition)
         return 0 if hosted is None else hosted.log.log_start_offset
 
-    table: Mapping[ApiKey, Handler] = {
+    return {
         ApiKey.SHARE_FETCH: ShareFetch(
             ShareFetchHandlerParts(
                 shares,
@@ -54,4 +52,3 @@ def share_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         ),
         ApiKey.SHARE_ACKNOWLEDGE: ShareAcknowledge(shares, partitions, cache),
     }
-    return {key: WhileServed(handler, parts.group_features.share) for key, handler in table.items()}

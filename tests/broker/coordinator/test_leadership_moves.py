@@ -74,6 +74,28 @@ async def test_each_coordinator_hears_of_the_partitions_of_its_own_topic() -> No
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+async def test_coordinator_on_demand_is_made_when_this_broker_first_leads_a_partition_of_its_topic() -> None:
+    made: list[Coordinator] = []
+    tasks: list[asyncio.Task[None]] = []
+
+    def make() -> CoordinatorPartitions[str]:
+        made.append(Coordinator(TRANSACTIONS))
+        return made[0].partitions
+
+    moves = CoordinatorMoves([], lambda work: tasks.append(asyncio.ensure_future(work)), {TRANSACTIONS: make})
+    first, second = (TopicPartition(TRANSACTIONS, number) for number in (1, 2))
+    moves.leadership_changed([Leadership(TopicPartition(GROUPS, 0), 3)], [Leadership(first, 3)])
+    moves.partitions_deleted([first])
+    assert made == []
+    moves.leadership_changed([Leadership(first, 4), Leadership(second, 4)], [])
+    await asyncio.gather(*tasks)
+    moves.leadership_changed([], [Leadership(second, 5)])
+    assert [each.told for each in made] == [[("loaded", 1), ("loaded", 2), ("unloaded", 2)]]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def test_load_that_a_kill_cancels_before_it_begins_is_dropped_without_a_warning() -> None:
     groups = Coordinator(GROUPS)
     tasks: list[asyncio.Task[None]] = []

@@ -129,7 +129,7 @@ def named(request: Any, name: str) -> Any:
             for each in value:
                 if hasattr(each, "SCHEMA"):
                     named(each, name)
-        elif isinstance(value, str) or field.name in ("name", "transactional_id"):
+        elif isinstance(value, str) or field.name in ("name", "transactional_id", "group_id"):
             setattr(request, field.name, name)
         elif field.name == "topic_id":
             request.topic_id = UUID(int=1)

@@ -88,13 +88,13 @@ def test_kafka_4_lists_what_pybroker_has_of_it(name: str) -> None:
 # APIs of a release that a single broker does not list, beside those that brokers send each other.
 SHARE_GROUPS = {"ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "ShareAcknowledge"}
 SHARE_GROUPS |= {f"{verb}ShareGroupOffsets" for verb in ("Describe", "Alter", "Delete")}
-SHARE_GROUPS |= {f"{verb}ShareGroupState" for verb in ("Initialize", "Read", "Write", "Delete")}
-SHARE_GROUPS |= {"ReadShareGroupStateSummary"}
+SHARE_STATES = {f"{verb}ShareGroupState" for verb in ("Initialize", "Read", "Write", "Delete")}
+SHARE_STATES |= {"ReadShareGroupStateSummary"}
 OF_KRAFT = {"AddRaftVoter", "RemoveRaftVoter", "DescribeQuorum", "UnregisterBroker"}
 LACKED = {
     "4.0": OF_KRAFT,
-    "4.1": OF_KRAFT | SHARE_GROUPS,
-    "4.2": OF_KRAFT | SHARE_GROUPS | {"StreamsGroupHeartbeat", "StreamsGroupDescribe"},
+    "4.1": OF_KRAFT | SHARE_STATES | SHARE_GROUPS,
+    "4.2": OF_KRAFT | SHARE_STATES | {"StreamsGroupHeartbeat", "StreamsGroupDescribe"},
 }
 # APIs whose last version is lower than the release's, with the last version that a broker lists instead.
 LOWER_IN_4_0 = {"ConsumerGroupHeartbeat": 0, "ConsumerGroupDescribe": 0}

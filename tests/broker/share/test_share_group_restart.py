@@ -10,6 +10,7 @@ from confluent_kafka import Producer
 from pybroker import Broker
 from pybroker.broker.library.broker import BlockingBroker
 from pybroker.protocol.messages.list_groups import ListGroupsRequest
+from pybroker.protocol.messages.metadata import MetadataRequest
 from pybroker.protocol.messages.share_acknowledge import (
     AcknowledgementBatch,
     AcknowledgePartition,
@@ -24,7 +25,6 @@ from support.clients.wire_member import wait_for_coordinator
 from support.share_groups.members import acquired_offsets
 
 SETTINGS = {
-    "group.coordinator.rebalance.protocols": "classic,share",
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
     "share.coordinator.state.topic.num.partitions": "1",
@@ -107,6 +107,11 @@ def set_on_group(broker: BlockingBroker, **settings: str) -> None:
     assert response.error_code == 0
 
 
+def topics_of(broker: BlockingBroker) -> set[str]:
+    with WireClient(broker.bootstrap_servers) as client:
+        return {each.name for each in client.ask(MetadataRequest(topics=None), 9).topics}
+
+
 def groups_of(broker: BlockingBroker) -> Sequence[Any]:
     with WireClient(broker.bootstrap_servers) as client:
         while (answer := client.ask(ListGroupsRequest(), 5)).error_code:
@@ -130,8 +135,10 @@ def test_member_ends_with_its_session_after_a_restart_without_share_groups(tmp_p
     own = {**SETTINGS, "log.dirs": str(tmp_path)}
     with Broker(own) as broker:
         produce(broker, (b"a", True))
+        assert "__share_group_state" not in topics_of(broker)
         with member(broker, "first"):
             assert groups_of(broker) == [("g", "share", "Stable")]
+        assert "__share_group_state" in topics_of(broker)
     with Broker({**own, "group.coordinator.rebalance.protocols": "classic"}) as broker:
         assert groups_of(broker) == [("g", "share", "Stable")]
         broker.clock.advance_timers(SESSION_S + 1)

@@ -234,7 +234,7 @@ ALLOWED: dict[str, list[Allowed]] = {
             Allowed(f"1 *.configs.{name}.synonyms.1.value", "another default with the embedded store", kafka, pybroker)
             for name, kafka, pybroker in (
                 ("group.initial.rebalance.delay.ms", "3000", "0"),
-                ("group.coordinator.rebalance.protocols", "classic", "classic,consumer"),
+                ("group.coordinator.rebalance.protocols", "classic", "classic,consumer,share"),
                 ("offsets.topic.replication.factor", "3", "1"),
                 ("transaction.state.log.replication.factor", "3", "1"),
                 ("transaction.state.log.min.isr", "2", "1"),

@@ -11,6 +11,7 @@ from typing import Any
 from interop.side_by_side.conversation import Conversation, Step
 from interop.side_by_side.plain_form import Json, See
 from pybroker.base.acls import CLUSTER_NAME, AclOperation, AclPermission, AclResourceType, PatternType
+from pybroker.broker.requests.group_features import SHARE_GROUP_APIS
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.codec import Message
 from support.in_process.rights_table import RIGHTS, Ask, Row
@@ -48,6 +49,7 @@ ONLY_HERE = {
     ApiKey.LIST_CLIENT_METRICS_RESOURCES,
     ApiKey.CONSUMER_GROUP_HEARTBEAT,
     ApiKey.CONSUMER_GROUP_DESCRIBE,
+    *SHARE_GROUP_APIS,
 }
 """Kafka serves them in KRaft mode only."""
 

@@ -75,6 +75,7 @@ TRANSACTIONAL = batch_of(b"value", producer_id=1, producer_epoch=0, base_sequenc
 COMMITTED = {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
 PRODUCER = {"transactional_id": "t", "producer_id": 1, "producer_epoch": 0}
 MEMBER = {"group_id": "g", "generation_id": 1, "member_id": "m"}
+SHARED = {"group_id": "g", "topics": [{"topic_name": "records"}]}
 FETCHED = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1}
 FILTER = {
     "resource_type_filter": 2, "pattern_type_filter": 3, "operation": 1, "permission_type": 1,
@@ -110,6 +111,10 @@ def on_cluster(version: int, operation: AclOperation, code: ErrorCode | None = C
 
 def on_group(version: int, operation: AclOperation, **fields: Any) -> Row:
     return Row(version, fields, (group(operation),), GROUP_DENIED)
+
+
+def on_share_offsets(on_group: AclOperation, on_topic: AclOperation, **fields: Any) -> Row:
+    return Row(0, fields, (group(on_group), topic(on_topic)), GROUP_DENIED, (group(on_group),))
 
 
 def configs(resource_type: int, name: str, **fields: Any) -> dict[str, Any]:
@@ -171,6 +176,13 @@ RIGHTS: dict[ApiKey, str | list[Row]] = {
     ],
     ApiKey.CONSUMER_GROUP_HEARTBEAT: [on_group(1, READ, group_id="g", member_id="m")],
     ApiKey.CONSUMER_GROUP_DESCRIBE: [on_group(1, DESCRIBE, group_ids=["g"])],
+    ApiKey.SHARE_GROUP_HEARTBEAT: [on_group(1, READ, group_id="g", member_id="m")],
+    ApiKey.SHARE_GROUP_DESCRIBE: [on_group(1, DESCRIBE, group_ids=["g"])],
+    ApiKey.SHARE_FETCH: [on_group(1, READ, group_id="g", member_id="m", max_wait_ms=0)],
+    ApiKey.SHARE_ACKNOWLEDGE: [on_group(1, READ, group_id="g", member_id="m", share_session_epoch=1)],
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: [on_share_offsets(DESCRIBE, DESCRIBE, groups=[SHARED])],
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: [on_share_offsets(READ, READ, **SHARED)],
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: [on_share_offsets(DELETE, READ, **SHARED)],
     ApiKey.JOIN_GROUP: [on_group(3, READ, group_id="g", protocol_type="")],
     ApiKey.SYNC_GROUP: [on_group(4, READ, **MEMBER)],
     ApiKey.HEARTBEAT: [on_group(3, READ, **MEMBER)],

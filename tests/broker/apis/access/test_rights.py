@@ -116,7 +116,7 @@ def test_apis_between_brokers_ask_for_cluster_action(key: ApiKey, row: Row) -> N
 
 
 def test_each_api_between_brokers_is_behind_that_right() -> None:
-    table = between_brokers_apis(broker_parts())
+    table = between_brokers_apis(broker_parts({"group.coordinator.rebalance.protocols": "classic"}))
     assert table.keys() == BETWEEN_BROKERS
     assert all(isinstance(handler, BetweenBrokers) for handler in table.values())
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from pybroker.base.acls import AclOperation, AclResourceType
+from pybroker.broker.requests.group_features import SHARE_GROUP_APIS
 from pybroker.protocol.apis import ApiKey
 from support.in_process.rights_table import RIGHTS
 
@@ -18,7 +19,7 @@ NOT_REACHED = {
 }
 
 
-OF_KAFKA_4 = {ApiKey.LIST_CLIENT_METRICS_RESOURCES}
+OF_KAFKA_4 = {ApiKey.LIST_CLIENT_METRICS_RESOURCES, *SHARE_GROUP_APIS}
 
 
 def rights_of_kafka() -> dict[ApiKey, set[Right]]:
