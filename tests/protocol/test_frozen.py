@@ -104,7 +104,7 @@ def test_wrong_arguments_are_refused(wrong: dict[str, object]) -> None:
 
 def test_fields_that_are_named_cannot_be_given_by_position() -> None:
     with pytest.raises(TypeError, match="positional"):
-        Window(1, 2)  # type: ignore[misc]
+        Window(1, 2)  # type: ignore[call-arg]
     assert list(inspect.signature(Window).parameters) == ["first", "last"]
 
 

@@ -38,7 +38,8 @@ class EmbeddedStores:
         self._is_durable = is_durable
 
     async def open(self) -> MetadataStore:
-        return await EmbeddedStore.open(self._path, clock_ms, is_durable=self._is_durable)
+        drops_data = None if self._is_durable else lambda: False
+        return await EmbeddedStore.open(self._path, clock_ms, drops_data=drops_data)
 
     async def end(self, store: MetadataStore) -> None:
         assert isinstance(store, EmbeddedStore)
