@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
+from ...base.frozen import frozen
 from ...client.client_settings import ClientSettings, take_client_settings
 from ...client.given_options import GivenOptions, OptionError
 from .options import KAFKA_PREFIX
@@ -73,7 +74,7 @@ _WITHOUT_MEANING = OF_JAVA | {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ReaderSettings(ClientSettings):
     """Settings for connecting to brokers and fetching from them."""
 
