@@ -182,28 +182,22 @@ class MixedCluster:
         await_that(self._is_in_sync, "all replicas are in sync")
 
     def _is_in_sync(self) -> bool:
-        tree = self._reader.below(_TOPICS)
-        for path, node in tree.items():
-            parts = path.split("/")
-            if parts[:3] != ["", "brokers", "topics"] or len(parts) != 4:
-                continue
-            assert isinstance(node.value, dict)
-            for number, replicas in node.value["partitions"].items():
-                state = tree.get(f"{path}/partitions/{number}/state")
-                if state is None or not isinstance(state.value, dict):
-                    return False
-                if set(state.value["isr"]) != set(replicas) or state.value["leader"] not in replicas:
-                    return False
-        return True
+        return all(
+            isinstance(state, dict) and set(state["isr"]) == set(replicas) and state["leader"] in replicas
+            for topic in self._reader.children(_TOPICS)
+            for _, replicas, state in self._partitions(topic)
+        )
+
+    def _partitions(self, topic: str) -> list[tuple[int, list[int], object]]:
+        """Returns the number, the replicas and the state of each partition."""
+        value = self._reader.value(f"{_TOPICS}/{topic}")
+        replicas = value["partitions"] if isinstance(value, dict) else {}
+        states = self._reader.values([f"{_TOPICS}/{topic}/partitions/{number}/state" for number in replicas])
+        return [(int(number), found, state) for (number, found), state in zip(replicas.items(), states, strict=True)]
 
     def leaders(self, topic: str) -> dict[int, int]:
         """Returns the leaders by partition."""
-        prefix, suffix = f"/brokers/topics/{topic}/partitions/", "/state"
-        return {
-            int(path.removeprefix(prefix).removesuffix(suffix)): node.value["leader"]
-            for path, node in self._reader.below(f"{_TOPICS}/{topic}").items()
-            if path.startswith(prefix) and path.endswith(suffix) and isinstance(node.value, dict)
-        }
+        return {number: state["leader"] for number, _, state in self._partitions(topic) if isinstance(state, dict)}
 
     def await_leaders(self, topic: str, broker_ids: set[int]) -> None:
         """Waits until exactly these brokers lead partitions of the topic."""

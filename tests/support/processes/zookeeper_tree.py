@@ -1,12 +1,13 @@
 """Reads a cluster's tree in ZooKeeper from outside."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionLoss, NoNodeError, SessionExpiredError
+from kazoo.interfaces import IAsyncResult
 from kazoo.security import ACL
 from support.time.patience import HANGS_AFTER_S
 
@@ -80,11 +81,18 @@ class TreeReader:
 
     def value(self, path: str) -> object:
         """Returns the JSON value of a node's data, or text; None if the node does not exist."""
+        return self.values([path])[0]
+
+    def values(self, paths: Sequence[str]) -> list[object]:
+        """Returns the `value` of each node. The requests are sent together."""
+        return self._ask(lambda client: [_value_of(asked) for asked in [client.get_async(path) for path in paths]])
+
+    def children(self, path: str) -> list[str]:
+        """Returns the names of the children; none if the node does not exist."""
         try:
-            data, _ = self._ask(lambda client: client.get(path))
+            return self._ask(lambda client: sorted(client.get_children(path)))
         except NoNodeError:
-            return None
-        return _value(data or b"")
+            return []
 
     def _ask(self, question: Callable[[KazooClient], T]) -> T:
         try:
@@ -108,6 +116,14 @@ class TreeReader:
 
 def _plain(acl: list[ACL]) -> tuple[tuple[str, str, int], ...]:
     return tuple((each.id.scheme, each.id.id, each.perms) for each in acl)
+
+
+def _value_of(asked: IAsyncResult) -> object:
+    try:
+        data, _ = asked.get()
+    except NoNodeError:
+        return None
+    return _value(data or b"")
 
 
 def _value(data: bytes) -> object:
