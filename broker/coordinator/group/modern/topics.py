@@ -10,6 +10,10 @@ from .....protocol.codec import NULL_UUID
 __all__ = ["TopicLookup", "metadata_hash"]
 
 _HALF = 1 << 63
+_MOST_KNOWN = 32_768
+"""Topics whose part of hashes is kept. Each takes about 300 bytes."""
+_known: dict[str, tuple[UUID, int, int]] = {}
+"""By the topic's name, its id, its number of partitions, and its part of hashes."""
 
 
 class TopicLookup(Protocol):
@@ -41,7 +45,18 @@ def metadata_hash(names: Iterable[str], lookup: TopicLookup) -> int:
     total = 0
     for name in names:
         topic_id, count = lookup.topic_id(name), lookup.partition_count(name)
-        if topic_id != NULL_UUID and count:
-            text = b"%s %d %s" % (topic_id.bytes, count, name.encode())
-            total += int.from_bytes(blake2b(text, digest_size=8).digest())
+        known = _known.get(name)
+        if known is not None and known[0] is topic_id and known[1] == count:  # a comparison of ids takes longer
+            total += known[2]
+        elif topic_id != NULL_UUID and count:
+            total += _part(name, topic_id, count)
     return (total + _HALF) % (2 * _HALF) - _HALF
+
+
+def _part(name: str, topic_id: UUID, count: int) -> int:
+    text = b"%s %d %s" % (topic_id.bytes, count, name.encode())
+    part = int.from_bytes(blake2b(text, digest_size=8).digest())
+    if len(_known) >= _MOST_KNOWN:
+        _known.clear()
+    _known[name] = topic_id, count, part
+    return part

@@ -1,14 +1,17 @@
 """The hash of topics notices each of their changes, and the index finds the groups that read them."""
 
 from collections.abc import Collection
+from functools import partial
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pybroker.broker.coordinator.group.modern import topics as topics_module
 from pybroker.broker.coordinator.group.modern.subscriptions import SubscriptionIndex
 from pybroker.broker.coordinator.group.modern.topics import metadata_hash
 from pybroker.protocol.codec.wire import NULL_UUID
+from support.in_process import consumer_groups as coordinated
 
 
 class Topics:
@@ -51,6 +54,17 @@ def test_hash_differs_after_a_change(now: Topics) -> None:
 def test_hash_depends_neither_on_order_nor_on_other_topics() -> None:
     assert metadata_hash("ba", Topics(c=(3, 1), b=(2, 5), a=(1, 3))) == BEFORE
     assert -(2**63) <= BEFORE < 2**63
+
+
+def test_hash_is_the_same_for_topics_that_are_known_and_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    lookup, hashes = coordinated.Topics(t=3, u=2), []
+    for change in (lambda: None, lambda: None, partial(lookup.create, "t", 5), partial(lookup.delete, "u")):
+        change()
+        hashes.append(metadata_hash("tu", lookup))
+        with monkeypatch.context() as patched:
+            patched.setattr(topics_module, "_known", {})
+            assert metadata_hash("tu", lookup) == hashes[-1]
+    assert len(set(hashes)) == 3
 
 
 def test_hash_of_topics_that_do_not_exist_is_0() -> None:
