@@ -115,13 +115,9 @@ class ShareOffsets:
 
         def deleted(codes: Mapping[UUID, ErrorCode]) -> None:
             def answer(error: ErrorCode) -> None:
-                unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                done(
-                    {
-                        name: (id_, codes.get(id_, unknown) if error is ErrorCode.NONE else error)
-                        for name, id_ in ids.items()
-                    }
-                )
+                nothing = (NULL_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                told = {id_: (id_, code if error is ErrorCode.NONE else error) for id_, code in codes.items()}
+                done({name: told.get(id_, nothing) for name, id_ in ids.items()})
 
             ended = [topic_id for topic_id, code in codes.items() if code is ErrorCode.NONE]
             if not ended or self._shares.lookup.known(group_id) is not group:

@@ -276,7 +276,7 @@ async def test_offsets_of_a_topic_are_deleted_once() -> None:
     assert await deleted_offsets(world, "t") == {"t": (topic_id, ErrorCode.NONE)}
     assert set(world.states.stored) == {world.key("u", 0)}
     assert await deleted_offsets(world, "t", "no") == {
-        "t": (topic_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        "t": (NULL_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         "no": (NULL_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     }
 
