@@ -24,7 +24,7 @@ from pybroker.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 
-__all__ = ["SCENARIOS", "beat", "joining", "owned_in"]
+__all__ = ["SCENARIOS", "beat", "counts", "joining", "owned_in", "topic_of_groups"]
 
 TIMEOUT_MS = 60_000
 Owned = Mapping[UUID, Sequence[int]]

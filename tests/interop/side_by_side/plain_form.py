@@ -26,7 +26,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 _MEMBER_ID = re.compile(rf"[\w-]{{22}}|{_UUID.pattern}")  # as brokers make them for the consumer protocol
 _NULL_TOPIC_ID = "A" * 22
 _CLOCK_WINDOW_MS = 600_000
-_MESSAGES = {"errorMessage", "batchIndexErrorMessage"}
+_MESSAGES = {"errorMessage", "batchIndexErrorMessage", "acknowledgeErrorMessage"}
 _IDS = {"topicId", "memberId"}
 # Lists whose order has no meaning; in Kafka it is that of a hash map.
 _UNORDERED = {
@@ -36,6 +36,13 @@ _UNORDERED = {
     "DescribeGroupsResponse": {"members"},
     "ConsumerGroupHeartbeatResponse": {"topicPartitions", "partitions"},
     "ConsumerGroupDescribeResponse": {"groups", "members", "topicPartitions", "partitions"},
+    "ShareGroupHeartbeatResponse": {"topicPartitions", "partitions"},
+    "ShareGroupDescribeResponse": {"groups", "members", "topicPartitions", "partitions", "subscribedTopicNames"},
+    "ShareFetchResponse": {"responses", "partitions"},
+    "ShareAcknowledgeResponse": {"responses", "partitions"},
+    "DescribeShareGroupOffsetsResponse": {"topics", "partitions"},
+    "AlterShareGroupOffsetsResponse": {"responses", "partitions"},
+    "DeleteShareGroupOffsetsResponse": {"responses"},
     "JoinGroupResponse": {"members"},
     "CreateTopicsResponse": {"topics", "configs"},
     "DeleteTopicsResponse": {"responses"},
@@ -207,6 +214,7 @@ RULES: dict[str, Callable[[PlainForm, Any], Json]] = {
     "lastTimestamp": PlainForm._timestamp,
     "transactionStartTimeMs": PlainForm._timestamp,
     "partitionErrorCode": PlainForm._error_code,
+    "acknowledgeErrorCode": PlainForm._error_code,
 }
 
 
