@@ -44,17 +44,17 @@ class Place:
 def start(*settings: str, cwd: Path, prefix: Sequence[str] = ()) -> str:
     """The line of a start that fails with exit code 1."""
     words = ["--log-level", "error", *(part for setting in settings for part in ("--override", setting))]
-    if prefix:
-        command = [*prefix, sys.executable, "-m", "pybroker", *words]
-        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=60)
-        ended = Ended(done.returncode, done.stderr)
-    else:
-        ended = run_forked(words, cwd)
+    ended = started([*prefix, sys.executable, "-m", "pybroker", *words], cwd) if prefix else run_forked(words, cwd)
     assert ended.exit_code == 1, ended.output
     assert "Traceback" not in ended.output
     line = ended.output.strip().splitlines()[-1]
     assert line.startswith("pybroker: ")
     return line
+
+
+def started(command: Sequence[str], cwd: Path) -> Ended:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=60)
+    return Ended(done.returncode, done.stderr)
 
 
 def no_store_directory(place: Place) -> None:
@@ -335,10 +335,7 @@ FAILURES: list[tuple[Callable[[Place], None], tuple[str, ...]]] = [
     (store_is_immutable, (STORE, f"cannot be opened: {IMMUTABLE}, or change metadata.store.path")),
     (
         store_is_a_dangling_link,
-        (
-            "nowhere/store, and there is no directory",
-            "nowhere; create it, or change metadata.st",
-        ),
+        ("nowhere/store, and there is no directory", "nowhere; create it, or change metadata.st"),
     ),
     (store_is_a_pipe, (f"cannot be opened: it {PIPE}, or change metadata.store.path (--override)",)),
     (log_of_the_store_is_a_directory, (f"{STORE}-wal cannot be used: it is a directory, not a file; move it away",)),

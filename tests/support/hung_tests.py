@@ -6,8 +6,6 @@ failure pytest-timeout no longer watches the teardown. One such test would hold 
 Here a thread in C prints all stacks and ends the process; pytest-xdist counts the test as failed and goes on with
 another process. Its scheduler 3.8 would hand out again what the ended process had finished: a file without tests left
 to run, for which the next process would wait for ever. `OnlyUnfinishedFiles` hands out the rest alone.
-
-The scheduler also gives the files of a folder whose tests share something expensive to one process.
 """
 
 import faulthandler
