@@ -16,7 +16,6 @@ from ....protocol.messages.consumer_group_describe import (
 from ...coordinator.group.consumer import describe
 from ...coordinator.group.consumer.consumer_groups import ConsumerGroups
 from ...coordinator.group.modern.described_topics import DescribedTopic
-from ...requests.authorized_operations import NOT_ASKED
 from ...requests.context import RequestContext
 from .visible_groups import visible_groups
 
@@ -41,7 +40,7 @@ def _topics(group: describe.DescribedGroup) -> set[str]:
     return {topic.name for member in group.members for topic in (*member.assigned, *member.target)}
 
 
-def _group(group: describe.DescribedGroup) -> DescribedGroup:
+def _group(group: describe.DescribedGroup, operations: int) -> DescribedGroup:
     return DescribedGroup(
         group_id=group.group_id,
         group_state=group.state,
@@ -49,7 +48,7 @@ def _group(group: describe.DescribedGroup) -> DescribedGroup:
         assignment_epoch=group.target_epoch,
         assignor_name=group.assignor,
         members=[_member(member) for member in group.members],
-        authorized_operations=NOT_ASKED,
+        authorized_operations=operations,
     )
 
 

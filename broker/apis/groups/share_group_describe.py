@@ -10,7 +10,6 @@ from ....protocol.messages.share_group_describe import (
 )
 from ...coordinator.group.share.describe import DescribedShareGroup, DescribedShareMember
 from ...coordinator.group.share.share_groups import ShareGroups
-from ...requests.authorized_operations import NOT_ASKED
 from ...requests.context import RequestContext
 from .visible_groups import visible_groups
 
@@ -35,7 +34,7 @@ def _topics(group: DescribedShareGroup) -> set[str]:
     return {topic.name for member in group.members for topic in member.assigned}
 
 
-def _group(group: DescribedShareGroup) -> DescribedGroup:
+def _group(group: DescribedShareGroup, operations: int) -> DescribedGroup:
     return DescribedGroup(
         group_id=group.group_id,
         group_state=group.state,
@@ -43,7 +42,7 @@ def _group(group: DescribedShareGroup) -> DescribedGroup:
         assignment_epoch=group.target_epoch,
         assignor_name=_ASSIGNOR,
         members=[_member(member) for member in group.members],
-        authorized_operations=NOT_ASKED,
+        authorized_operations=operations,
     )
 
 

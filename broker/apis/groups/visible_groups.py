@@ -9,43 +9,36 @@ from typing import Protocol, TypeVar
 from ....base.acl_rules.operations_of_types import OPERATIONS_ON_GROUP_SETTINGS
 from ....base.acls import AclOperation, AclResourceType
 from ....protocol.errors import ErrorCode, KafkaError, TopicAuthorizationError
+from ...requests.authorized_operations import NOT_ASKED
 from ...requests.context import RequestContext
 from ...requests.duplicate_names import has_many_duplicates
 
 __all__ = ["visible_groups"]
 
 
-class _Request(Protocol):
+class _AskedGroups(Protocol):
     """A request of either API."""
 
     group_ids: list[str]
     include_authorized_operations: bool
 
 
-class _Answer(Protocol):
-    """DescribedGroup of either API."""
-
-    group_id: str
-    error_code: int
-    authorized_operations: int
-
-
-AnswerT = TypeVar("AnswerT", bound=_Answer)
+AnswerT = TypeVar("AnswerT")
 GroupT = TypeVar("GroupT")
 
 
 def visible_groups(
     context: RequestContext,
-    request: _Request,
+    request: _AskedGroups,
     describe: Callable[[str], GroupT],
     topics_of: Callable[[GroupT], Collection[str]],
-    form: Callable[[GroupT], AnswerT],
+    form: Callable[[GroupT, int], AnswerT],
     refusal: Callable[..., AnswerT],
 ) -> list[AnswerT]:
     """The groups of the response. ``describe`` raises KafkaError when there is no such group.
 
-    ``topics_of``: those that the members of a group have. ``refusal`` makes the group of a response from its id, error
-    code and message.
+    ``topics_of``: those that the members of a group have. ``form`` gets a group and the operations on it that the
+    client may do. ``refusal`` makes the group of a response from its id, error code and message.
     """
 
     def described(group_id: str) -> AnswerT:
@@ -59,12 +52,10 @@ def visible_groups(
                 )
         except KafkaError as error:
             return refusal(group_id=group_id, error_code=error.code, error_message=error.message)
-        answer = form(group)
+        operations = NOT_ASKED
         if request.include_authorized_operations:
-            answer.authorized_operations = context.operation_bits(
-                AclResourceType.GROUP, group_id, OPERATIONS_ON_GROUP_SETTINGS
-            )
-        return answer
+            operations = context.operation_bits(AclResourceType.GROUP, group_id, OPERATIONS_ON_GROUP_SETTINGS)
+        return form(group, operations)
 
     names = request.group_ids
     return list(map(described, dict.fromkeys(names) if has_many_duplicates(names) else names))

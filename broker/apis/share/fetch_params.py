@@ -16,7 +16,7 @@ __all__ = ["ACQUIRE_MODES", "ShareFetchHandlerParts", "fetch_params"]
 
 _BATCH_OPTIMIZED, _RECORD_LIMIT = 0, 1
 ACQUIRE_MODES = (_BATCH_OPTIMIZED, _RECORD_LIMIT)
-"""Those of the protocol (KIP-1206)."""
+"""The acquire modes of the protocol (KIP-1206)."""
 
 
 class ShareFetchHandlerParts(NamedTuple):
