@@ -60,7 +60,7 @@ VALUES = st.tuples(st.text(), st.integers(), st.lists(st.text()), st.text())
 
 
 @given(VALUES, VALUES)
-def test_it_compares_and_prints_as_a_dataclass_does(
+def test_frozen_class_compares_and_prints_as_a_dataclass_does(
     one: tuple[str, int, list[str], str], other: tuple[str, int, list[str], str]
 ) -> None:
     ours, theirs = (Place(*one), Place(*other)), (PlaceOfDataclasses(*one), PlaceOfDataclasses(*other))
@@ -108,7 +108,7 @@ def test_fields_that_are_named_cannot_be_given_by_position() -> None:
     assert list(inspect.signature(Window).parameters) == ["first", "last"]
 
 
-def test_what_follows_the_constructor_checks_and_derives_fields() -> None:
+def test_post_init_checks_and_derives_fields() -> None:
     assert Window(first=2, last=4).size == 3
     with pytest.raises(ValueError, match="ends before"):
         Window(first=2, last=1)
