@@ -22,7 +22,6 @@ from ...config.config_error import ConfigError
 from ...config.http_listeners import HTTP_LISTENERS, TEST_KIT
 from ...config.load import with_chosen, with_overrides
 from ...config.notices import notices
-from ...storage.workers.worker_pool import WorkerPool
 from ..apis.broker_parts import BrokerParts
 from ..clock.clocks import BlockingClock, TestClock
 from ..environment import Environment, open_metadata_store
@@ -37,7 +36,7 @@ from .inspection.inspection import Inspection
 from .inspection.request_ring import RequestRing
 from .loop_thread import LoopOverError, LoopThread
 from .settings_from_mapping import SettingsMapping, config_from_mapping
-from .start_pool import StartPool
+from .start_pool import MarkedPools
 from .throwaway_certificates import ThrowawayCertificates, check_library, store_settings
 from .user_settings import with_users
 
@@ -189,9 +188,9 @@ class Broker(Inspection):
             environment.open_store = partial(open_metadata_store, drops_data=lambda: self._drops_data)
         if self._ring is not None:
             environment.timed_by = self._ring.beside
-        pools: list[StartPool] = []
+        pools = MarkedPools(self.thread_mark, is_new=made and not is_durable)
         if self.thread_mark:
-            environment.start_pool = partial(_marked_pool, self.thread_mark, pools if made and not is_durable else None)
+            environment.start_pool = pools.make
         self._server = server = BrokerServer(self.config, environment)
         self._kit.follow(server)
         if server.config.boolean(TEST_KIT):
@@ -208,8 +207,7 @@ class Broker(Inspection):
                     self._remove_directories()
             raise
         finally:
-            for pool in pools:
-                pool.start_is_over()
+            pools.start_is_over()
         self._endpoints = tuple(server.endpoints)
         self._http = server.observability.endpoints
         server.failed.add_done_callback(self._failed)
@@ -488,16 +486,6 @@ def _check_tls(*, has_listeners: bool) -> None:
 def _with_tls(config: Config) -> Config:
     _check_tls(has_listeners=config.is_given("listeners"))
     return with_overrides(config, {"listeners": "SSL://127.0.0.1:0", "security.inter.broker.protocol": "SSL"})
-
-
-def _marked_pool(
-    mark: str, without_data: list[StartPool] | None, loop: asyncio.AbstractEventLoop, threads: int, name: str
-) -> WorkerPool:
-    """A pool with ``mark`` in the names of its threads. It is added to ``without_data``, the pools of a new broker."""
-    if without_data is None:
-        return WorkerPool(loop, threads, f"{name}-{mark}")
-    without_data.append(StartPool(loop, threads, f"{name}-{mark}"))
-    return without_data[-1]
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

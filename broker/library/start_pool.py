@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ...storage.workers.long_work_queue import LongWorkSource
 from ...storage.workers.worker_pool import WorkerPool
 
-__all__ = ["StartPool"]
+__all__ = ["MarkedPools", "StartPool"]
 
 
 class StartPool(WorkerPool):
@@ -39,3 +39,23 @@ class StartPool(WorkerPool):
 
     def start_is_over(self) -> None:
         self._is_starting = False
+
+
+class MarkedPools:
+    """Makes the pools of a start, with ``mark`` in the names of their threads. ``is_new``: the broker has no data."""
+
+    def __init__(self, mark: str, *, is_new: bool) -> None:
+        self._mark = mark
+        self._is_new = is_new
+        self._starting: list[StartPool] = []
+
+    def make(self, loop: asyncio.AbstractEventLoop, thread_count: int, name: str) -> WorkerPool:
+        name = f"{name}-{self._mark}"
+        if not self._is_new:
+            return WorkerPool(loop, thread_count, name)
+        self._starting.append(StartPool(loop, thread_count, name))
+        return self._starting[-1]
+
+    def start_is_over(self) -> None:
+        for pool in self._starting:
+            pool.start_is_over()

@@ -49,8 +49,7 @@ class Change:
 class Run:
     """Records from ``first`` to ``last`` of one state. ``deadline_ms``: when the lock of acquired records ends.
 
-    ``change``: the change that is being stored, after which the state is ``next_state``. Until then nobody can acquire
-    or acknowledge the records.
+    ``change``: what is being stored; the state is ``next_state`` then. Until then nobody can take or acknowledge them.
     """
 
     first: int
