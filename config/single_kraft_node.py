@@ -20,11 +20,9 @@ __all__ = ["SingleKraftNode", "single_kraft_node"]
 
 _QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers")
 _OF_BOTH_MODES = ("unstable.api.versions.enable",)
-_KRAFT_ONLY = {
-    setting.name
-    for setting in BROKER_SETTINGS.values()
-    if setting in kraft.SETTINGS or setting.support in (KRAFT, NEW_GROUPS)
-}.difference(_OF_BOTH_MODES)
+_KRAFT_ONLY = {setting.name for setting in kraft.SETTINGS}.union(
+    setting.name for setting in BROKER_SETTINGS.values() if setting.support in (KRAFT, NEW_GROUPS)
+).difference(_OF_BOTH_MODES)
 _KRAFT_PREFIXES = ("controller.quorum.", "metadata.log.")
 _LISTENERS = ("listeners", "advertised.listeners")
 _NODE_ID = re.compile(r"\d+", re.ASCII)

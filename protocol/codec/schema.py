@@ -6,6 +6,7 @@ The compiler (`decoder.py`, `encoder.py`), the interpreter and the JSON form rea
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, ClassVar, Generic, TypeVar
 
 from ...base.frozen import compiled_init, frozen
@@ -23,6 +24,7 @@ class VersionRange:
     last: int
 
     @classmethod
+    @cache
     def parse(cls, text: str) -> "VersionRange":
         """Read Kafka's notation: ``"3+"``, ``"0-2"``, ``"1"`` or ``"none"``."""
         if text == "none":

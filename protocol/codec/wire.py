@@ -80,19 +80,20 @@ def _field(
     kafka_name: str | None = None,
     flexible: str | None = None,
 ) -> Any:
-    # The name is filled in when the class is declared.
-    partial = FieldSchema(
-        name="",
-        kafka_name=kafka_name or "",
-        type=wire_type,
-        versions=VersionRange.parse(versions),
-        nullable=VersionRange.parse(nullable),
-        tag=tag,
-        ignorable=ignorable,
-        flexible=None if flexible is None else VersionRange.parse(flexible),
-        default_factory=lambda: default if default_factory is dataclasses.MISSING else default_factory(),
-    )
-    metadata = {_METADATA_KEY: partial}
+    def named(name: str) -> FieldSchema:
+        return FieldSchema(
+            name=name,
+            kafka_name=kafka_name or _camel_case(name),
+            type=wire_type,
+            versions=VersionRange.parse(versions),
+            nullable=VersionRange.parse(nullable),
+            tag=tag,
+            ignorable=ignorable,
+            flexible=None if flexible is None else VersionRange.parse(flexible),
+            default_factory=(lambda: default) if default_factory is dataclasses.MISSING else default_factory,
+        )
+
+    metadata = {_METADATA_KEY: named}
     if default_factory is dataclasses.MISSING:
         return dataclasses.field(default=default, metadata=metadata)
     return dataclasses.field(default_factory=default_factory, metadata=metadata)
@@ -329,9 +330,9 @@ def struct(declaration: type[StructT]) -> type[StructT]:
     declaration.__doc__ = declaration.__doc__ or declaration.__name__
     made = dataclasses.dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)(declaration)
     fields = [
-        dataclasses.replace(partial, name=field.name, kafka_name=partial.kafka_name or _camel_case(field.name))
+        named(field.name)
         for field in dataclasses.fields(made)
-        if (partial := field.metadata.get(_METADATA_KEY)) is not None
+        if (named := field.metadata.get(_METADATA_KEY)) is not None
     ]
     made.SCHEMA = StructSchema(made.__name__, tuple(fields))
     made.VALUES = attrgetter("unknown_tags", *(field.name for field in fields))
