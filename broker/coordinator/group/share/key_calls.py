@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Generic, TypeVar
 
-from .....base.timers import Scheduler
+from .....base.timers import Scheduler, TimerHandle
 
 __all__ = ["KeyCalls"]
 
@@ -17,7 +17,10 @@ _AT_ONCE = 8
 
 
 class KeyCalls(Generic[K, R]):
-    """``call`` is given a key and a callback for the result. ``done`` gets all results."""
+    """``call`` is given a key and a callback for the result. ``done`` gets all results.
+
+    ``late``: the seconds after which keys without a result get another one, and that result.
+    """
 
     def __init__(
         self,
@@ -25,15 +28,20 @@ class KeyCalls(Generic[K, R]):
         keys: Iterable[K],
         call: Callable[[K, Callable[[R], None]], None],
         done: Callable[[dict[K, R]], None],
+        late: tuple[float, R] | None = None,
     ) -> None:
         self._scheduler = scheduler
         self._call = call
         self._done = done
-        self._left = deque(keys)
+        self._keys = list(keys)
+        self._left = deque(self._keys)
         self._running = 0
         self._answers: dict[K, R] = {}
         self._is_due = False
         self._is_cancelled = False
+        self._timer: TimerHandle | None = None
+        if late is not None:
+            self._timer = scheduler.call_later(late[0], self._give_up, late[1])
         self._look_soon()
 
     def cancel(self) -> None:
@@ -54,8 +62,18 @@ class KeyCalls(Generic[K, R]):
             self._running += 1
             self._call(key, partial(self._answered, key))
         if not self._left and not self._running:
-            self._is_cancelled = True
-            self._done(self._answers)
+            self._end()
+
+    def _give_up(self, late: R) -> None:
+        if not self._is_cancelled:
+            self._answers = dict.fromkeys(self._keys, late) | self._answers
+            self._end()
+
+    def _end(self) -> None:
+        self._is_cancelled = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._done(self._answers)
 
     def _answered(self, key: K, answer: R) -> None:
         if key not in self._answers:

@@ -22,6 +22,9 @@ __all__ = ["DeletedOffsets", "NamedPartition", "ShareOffsets", "Summaries"]
 
 Partition = tuple[UUID, int]
 
+_DESCRIBED_WITHIN_S = 30.0
+"""The default of Kafka's ``request.timeout.ms``, after which clients ask again."""
+
 
 class NamedPartition(NamedTuple):
     """``topic_id``: the null uuid for a topic that does not exist."""
@@ -48,11 +51,14 @@ class ShareOffsets:
     def describe(
         self, group_id: str, asked: Mapping[str, Collection[int]] | None, done: Callable[[Summaries], None]
     ) -> None:
-        """DescribeShareGroupOffsets. ``asked``: partitions by topic; None: all that have a state."""
+        """DescribeShareGroupOffsets. ``asked``: partitions by topic; None: all that have a state.
+
+        Only of partitions that exist the share coordinator is asked: it might still have to learn of others.
+        """
         self._shares.lookup.check(group_id)
         partitions = list(self._known(group_id) if asked is None else self._named(asked))
         absent: dict[NamedPartition, StateSummary | ErrorCode] = {
-            each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for each in partitions if each.topic_id == NULL_UUID
+            each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for each in partitions if not self._exists(each)
         }
 
         def summarize(each: NamedPartition, answered: Callable[[StateSummary | ErrorCode], None]) -> None:
@@ -63,6 +69,7 @@ class ShareOffsets:
             [each for each in partitions if each not in absent],
             summarize,
             lambda found: done({**found, **absent}),
+            (_DESCRIBED_WITHIN_S, ErrorCode.COORDINATOR_NOT_AVAILABLE),
         )
 
     def _known(self, group_id: str) -> Iterable[NamedPartition]:
@@ -77,6 +84,9 @@ class ShareOffsets:
             topic_id = self._topics.topic_id(name)
             yield from (NamedPartition(name, topic_id, partition) for partition in partitions)
 
+    def _exists(self, each: NamedPartition) -> bool:
+        return 0 <= each.partition < self._topics.partition_count(each.topic)
+
     def alter(
         self,
         group_id: str,
@@ -86,7 +96,7 @@ class ShareOffsets:
         """AlterShareGroupOffsets: start offsets by topic and partition. The group may be new."""
         group = self._idle(self._shares.lookup.get_or_new(group_id))
         named = list(self._named(asked))
-        exists = {each: 0 <= each.partition < self._topics.partition_count(each.topic) for each in named}
+        exists = {each: self._exists(each) for each in named}
         offsets = {(each.topic_id, each.partition): asked[each.topic][each.partition] for each in named if exists[each]}
 
         def answer(codes: Mapping[Partition, ErrorCode]) -> None:

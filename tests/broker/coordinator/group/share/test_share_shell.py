@@ -307,3 +307,28 @@ async def test_start_offsets_are_described(asked: Mapping[str, list[int]] | None
         expected[first] = StateSummary(0, 0, -1, -1)
         expected[NamedPartition("no", NULL_UUID, 5)] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert found == [expected]
+
+
+async def test_nobody_is_asked_for_the_start_offsets_of_partitions_that_do_not_exist() -> None:
+    world = await ShareGroupWorld.loaded(Topics(t=1))
+    await altered(world, t={0: 7})
+    found: list[Mapping[NamedPartition, StateSummary | ErrorCode]] = []
+    world.offsets.describe(GROUP, {"t": [0, 1, -1]}, found.append)
+    await world.settled()
+    (described,) = found
+    codes = {each.partition: summary for each, summary in described.items() if isinstance(summary, ErrorCode)}
+    assert codes == dict.fromkeys((1, -1), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+async def test_start_offsets_are_described_without_states_that_nobody_tells() -> None:
+    world = await ShareGroupWorld.loaded(Topics(t=20))
+    await altered(world, t={0: 7})
+    found: list[Mapping[NamedPartition, StateSummary | ErrorCode]] = []
+    with patch.object(world.states, "read_summary") as asked:
+        world.offsets.describe(GROUP, {"t": range(20)}, found.append)
+        await world.settled()
+        assert not found
+        world.time.advance(30_000)
+        await world.settled()
+    assert [set(described.values()) for described in found] == [{ErrorCode.COORDINATOR_NOT_AVAILABLE}]
+    assert asked.call_count < 20
