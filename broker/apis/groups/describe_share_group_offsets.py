@@ -5,6 +5,7 @@ Behaviour: as in Kafka, a partition without a state has the offset -1 and no err
 v1 the lag (KIP-1226). The leaders of the partitions are asked where they end; an error of one is the partition's.
 """
 
+from asyncio import get_running_loop
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
@@ -28,6 +29,8 @@ from .awaited import awaited
 __all__ = ["DescribeShareGroupOffsets"]
 
 _UNKNOWN = -1
+_ANSWERED_WITHIN_S = 30.0
+"""The default of Kafka's ``request.timeout.ms``, after which clients ask again."""
 
 EndOffsets = Callable[[Iterable[TopicPartition]], Awaitable[Mapping[TopicPartition, EndOffset]]]
 
@@ -42,22 +45,24 @@ class DescribeShareGroupOffsets:
     async def __call__(
         self, context: RequestContext, request: DescribeShareGroupOffsetsRequest
     ) -> DescribeShareGroupOffsetsResponse:
-        groups = []
-        for group in request.groups:
-            try:
-                topics = await self._described(context, group)
-            except KafkaError as error:
-                groups.append(
-                    DescribeShareGroupOffsetsResponseGroup(
-                        group_id=group.group_id, error_code=error.code, error_message=error.message
-                    )
-                )
-            else:
-                groups.append(DescribeShareGroupOffsetsResponseGroup(group_id=group.group_id, topics=topics))
+        now_s = get_running_loop().time
+        until_s = now_s() + _ANSWERED_WITHIN_S
+        groups = [await self._group(context, group, until_s - now_s()) for group in request.groups]
         return DescribeShareGroupOffsetsResponse(groups=groups)
 
+    async def _group(
+        self, context: RequestContext, group: DescribeShareGroupOffsetsRequestGroup, limit_s: float
+    ) -> DescribeShareGroupOffsetsResponseGroup:
+        try:
+            topics = await self._described(context, group, limit_s)
+        except KafkaError as error:
+            return DescribeShareGroupOffsetsResponseGroup(
+                group_id=group.group_id, error_code=error.code, error_message=error.message
+            )
+        return DescribeShareGroupOffsetsResponseGroup(group_id=group.group_id, topics=topics)
+
     async def _described(
-        self, context: RequestContext, group: DescribeShareGroupOffsetsRequestGroup
+        self, context: RequestContext, group: DescribeShareGroupOffsetsRequestGroup, limit_s: float
     ) -> list[DescribeShareGroupOffsetsResponseTopic]:
         """Raises KafkaError."""
         if not context.may(AclOperation.DESCRIBE, AclResourceType.GROUP, group.group_id):
@@ -67,7 +72,7 @@ class DescribeShareGroupOffsets:
             names = (topic.topic_name for topic in group.topics)
             denied = context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, names)
             asked = {topic.topic_name: topic.partitions for topic in group.topics if topic.topic_name not in denied}
-        found: Summaries = await awaited(lambda done: self._offsets.describe(group.group_id, asked, done))
+        found: Summaries = await awaited(lambda done: self._offsets.describe(group.group_id, asked, limit_s, done))
         if group.topics is None:
             denied = context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, {each.topic for each in found})
             found = {each: summary for each, summary in found.items() if each.topic not in denied}

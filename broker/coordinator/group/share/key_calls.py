@@ -17,7 +17,7 @@ _AT_ONCE = 8
 
 
 class KeyCalls(Generic[K, R]):
-    """``call`` is given a key and a callback for the result. ``done`` gets all results.
+    """``call`` is given a key and a callback for the result, once for equal keys. ``done`` gets all results.
 
     ``late``: the seconds after which keys without a result get another one, and that result.
     """
@@ -33,7 +33,7 @@ class KeyCalls(Generic[K, R]):
         self._scheduler = scheduler
         self._call = call
         self._done = done
-        self._keys = list(keys)
+        self._keys = list(dict.fromkeys(keys))
         self._left = deque(self._keys)
         self._running = 0
         self._answers: dict[K, R] = {}

@@ -22,9 +22,6 @@ __all__ = ["DeletedOffsets", "NamedPartition", "ShareOffsets", "Summaries"]
 
 Partition = tuple[UUID, int]
 
-_DESCRIBED_WITHIN_S = 30.0
-"""The default of Kafka's ``request.timeout.ms``, after which clients ask again."""
-
 
 class NamedPartition(NamedTuple):
     """``topic_id``: the null uuid for a topic that does not exist."""
@@ -49,11 +46,16 @@ class ShareOffsets:
         self._state = ports.state
 
     def describe(
-        self, group_id: str, asked: Mapping[str, Collection[int]] | None, done: Callable[[Summaries], None]
+        self,
+        group_id: str,
+        asked: Mapping[str, Collection[int]] | None,
+        limit_s: float,
+        done: Callable[[Summaries], None],
     ) -> None:
         """DescribeShareGroupOffsets. ``asked``: partitions by topic; None: all that have a state.
 
-        Only of partitions that exist the share coordinator is asked: it might still have to learn of others.
+        Only of partitions that exist the share coordinator is asked: it might still have to learn of others. Those of
+        which it tells nothing for ``limit_s`` get COORDINATOR_NOT_AVAILABLE.
         """
         self._shares.lookup.check(group_id)
         partitions = list(self._known(group_id) if asked is None else self._named(asked))
@@ -64,13 +66,9 @@ class ShareOffsets:
         def summarize(each: NamedPartition, answered: Callable[[StateSummary | ErrorCode], None]) -> None:
             self._state.read_summary(SharePartitionKey(group_id, each.topic_id, each.partition), -1, answered)
 
-        KeyCalls(
-            self._scheduler,
-            [each for each in partitions if each not in absent],
-            summarize,
-            lambda found: done({**found, **absent}),
-            (_DESCRIBED_WITHIN_S, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        )
+        late: StateSummary | ErrorCode = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        present = [each for each in partitions if each not in absent]
+        KeyCalls(self._scheduler, present, summarize, lambda found: done({**found, **absent}), late=(limit_s, late))
 
     def _known(self, group_id: str) -> Iterable[NamedPartition]:
         group = self._shares.lookup.known(group_id)

@@ -298,7 +298,7 @@ async def test_start_offsets_are_described(asked: Mapping[str, list[int]] | None
     world = await ShareGroupWorld.loaded(Topics(t=2))
     await altered(world, t={1: 7})
     found: list[Mapping[NamedPartition, StateSummary | ErrorCode]] = []
-    world.offsets.describe(GROUP, asked, found.append)
+    world.offsets.describe(GROUP, asked, 30.0, found.append)
     await world.settled()
     topic_id = world.topics.topic_id("t")
     first, second = NamedPartition("t", topic_id, 0), NamedPartition("t", topic_id, 1)
@@ -313,7 +313,7 @@ async def test_nobody_is_asked_for_the_start_offsets_of_partitions_that_do_not_e
     world = await ShareGroupWorld.loaded(Topics(t=1))
     await altered(world, t={0: 7})
     found: list[Mapping[NamedPartition, StateSummary | ErrorCode]] = []
-    world.offsets.describe(GROUP, {"t": [0, 1, -1]}, found.append)
+    world.offsets.describe(GROUP, {"t": [0, 1, 0, -1]}, 30.0, found.append)  # one of them twice
     await world.settled()
     (described,) = found
     codes = {each.partition: summary for each, summary in described.items() if isinstance(summary, ErrorCode)}
@@ -325,7 +325,7 @@ async def test_start_offsets_are_described_without_states_that_nobody_tells() ->
     await altered(world, t={0: 7})
     found: list[Mapping[NamedPartition, StateSummary | ErrorCode]] = []
     with patch.object(world.states, "read_summary") as asked:
-        world.offsets.describe(GROUP, {"t": range(20)}, found.append)
+        world.offsets.describe(GROUP, {"t": range(20)}, 30.0, found.append)
         await world.settled()
         assert not found
         world.time.advance(30_000)
