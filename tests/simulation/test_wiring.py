@@ -57,15 +57,16 @@ PARTS_OF_MISTAKES = {
     "seams.py",
     "share_mistakes.py",
     "share_run.py",
+    "state_history.py",
     "stream_watch.py",
     "transaction_mistakes.py",
     "transaction_run.py",
     "watched_run.py",
 }
 """`seams.py` and `transaction_run.py` patch methods to watch them, and to cause a fault before or after them.
-`lock_watch.py` and `stream_watch.py` only watch. `share_run.py` has states of deleted topics deleted sooner.
-`watched_run.py` makes brokers watch themselves as they do only with
-an HTTP endpoint, on the clock of the simulation."""
+`lock_watch.py`, `state_history.py` and `stream_watch.py` only watch. `share_run.py` has states of deleted topics
+deleted sooner. `watched_run.py` makes brokers watch themselves as they do only with an HTTP endpoint, on the clock of
+the simulation."""
 
 HELD = {
     "simulation.machines.model_store.ModelStore": "store",
