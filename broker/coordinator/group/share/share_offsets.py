@@ -54,8 +54,8 @@ class ShareOffsets:
     ) -> None:
         """DescribeShareGroupOffsets. ``asked``: partitions by topic; None: all that have a state.
 
-        Only of partitions that exist the share coordinator is asked: it might still have to learn of others. Those of
-        which it tells nothing for ``limit_s`` get COORDINATOR_NOT_AVAILABLE.
+        The share coordinator is asked only about partitions that exist, because it might still have to learn of others.
+        A partition of which it tells nothing for ``limit_s`` gets COORDINATOR_NOT_AVAILABLE.
         """
         self._shares.lookup.check(group_id)
         partitions = list(self._known(group_id) if asked is None else self._named(asked))

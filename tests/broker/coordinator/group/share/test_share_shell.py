@@ -309,7 +309,7 @@ async def test_start_offsets_are_described(asked: Mapping[str, list[int]] | None
     assert found == [expected]
 
 
-async def test_nobody_is_asked_for_the_start_offsets_of_partitions_that_do_not_exist() -> None:
+async def test_share_coordinator_is_asked_only_about_partitions_that_exist() -> None:
     world = await ShareGroupWorld.loaded(Topics(t=1))
     await altered(world, t={0: 7})
     found: list[Mapping[NamedPartition, StateSummary | ErrorCode]] = []
