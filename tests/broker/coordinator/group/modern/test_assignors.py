@@ -1,10 +1,8 @@
 """Assignors give every partition to one subscriber, evenly, and move little."""
 
-import sys
 from collections import Counter
 from collections.abc import Generator, Mapping
 from itertools import chain
-from types import FrameType
 from uuid import UUID
 
 import pytest
@@ -13,6 +11,7 @@ from hypothesis import strategies as st
 from pybroker.broker.coordinator.group.modern.assignment import EMPTY, Assignment, pairs
 from pybroker.broker.coordinator.group.modern.assignors.assignor import Assigned, GroupSpec, MemberSpec, assign
 from pybroker.broker.coordinator.group.modern.assignors.table import ASSIGNORS
+from support.time.line_count import counted_lines
 
 UNIFORM, RANGE = ASSIGNORS["uniform"], ASSIGNORS["range"]
 TOPICS = [UUID(int=number) for number in range(1, 6)]
@@ -175,28 +174,14 @@ def large_group(members: int, topics: int, partitions: int, same_topics: bool) -
     return GroupSpec(specs, dict.fromkeys(set().union(*kinds), partitions), same_topics)
 
 
-class LineCount:
-    """Counts the lines of Python that run in steps."""
-
-    def __init__(self) -> None:
-        self.lines = 0
-
-    def __call__(self, frame: FrameType, event: str, argument: object) -> "LineCount":
-        self.lines += event == "line"
-        return self
-
-
 def most_lines_in_a_step(steps: Generator[None, None, Assigned]) -> tuple[int, Assigned]:
-    most, before = 0, sys.gettrace()
+    most = 0
     while True:
-        count = LineCount()
-        sys.settrace(count)
         try:
-            next(steps)
+            with counted_lines() as count:
+                next(steps)
         except StopIteration as end:
             return max(most, count.lines), end.value
-        finally:
-            sys.settrace(before)
         most = max(most, count.lines)
 
 
