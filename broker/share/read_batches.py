@@ -1,6 +1,7 @@
 """Which batches a region of a log has. Runs on a worker, because it reads the file."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from ...protocol.errors import ErrorCode, KafkaError
@@ -14,7 +15,7 @@ __all__ = ["ReadBatches", "RegionToRead", "read_batches", "region_to_read"]
 
 _CHUNK_BYTES = 64 * 1024
 _HEADER_BYTES = 61
-_NO_PRODUCER_ID = -1
+_FIRST_OFFSET = attrgetter("first_offset")
 
 
 class RegionToRead(NamedTuple):
@@ -64,8 +65,27 @@ def read_batches(to_read: Sequence[RegionToRead]) -> list[ReadBatches | ErrorCod
     return results
 
 
+class _AbortedSpans:
+    """The offsets of the aborted transactions of each producer, up to the batch that was looked up last."""
+
+    def __init__(self, transactions: Sequence[AbortedTransaction], stop_offset: int) -> None:
+        begun = [each for each in transactions if each.first_offset < stop_offset]
+        begun.sort(key=_FIRST_OFFSET, reverse=True)
+        self._to_come = begun
+        self._last_offsets: dict[int, int] = {}
+
+    def has(self, producer_id: int, span: OffsetSpan) -> bool:
+        """Whether a batch is part of an aborted transaction. Batches are looked up in order."""
+        to_come, last_offsets = self._to_come, self._last_offsets
+        while to_come and to_come[-1].first_offset <= span.first:
+            begun = to_come.pop()
+            last_offsets[begun.producer_id] = max(begun.last_offset, last_offsets.get(begun.producer_id, -1))
+        return span.last <= last_offsets.get(producer_id, -1)
+
+
 def _batches_of(to_read: RegionToRead) -> ReadBatches:
     region, stop_offset, transactions = to_read
+    aborted = _AbortedSpans(transactions, stop_offset)
     found = ReadBatches([], [], [])
     chunk, begin, position = b"", 0, 0
     while position < region.size_bytes:
@@ -83,13 +103,6 @@ def _batches_of(to_read: RegionToRead) -> ReadBatches:
             break  # a batch that is cut off, or not needed
         found.spans.append(span)
         found.ends.append(position)
-        if batch.producer_id != _NO_PRODUCER_ID and batch.is_transactional and not batch.is_control:
-            for transaction in transactions:
-                if (
-                    transaction.producer_id == batch.producer_id
-                    and transaction.first_offset <= span.first
-                    and span.last <= transaction.last_offset
-                ):
-                    found.aborted.append(span)
-                    break
+        if batch.is_transactional and not batch.is_control and aborted.has(batch.producer_id, span):
+            found.aborted.append(span)
     return found
