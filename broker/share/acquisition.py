@@ -6,13 +6,13 @@ a record that no member can process takes few others with it.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import NamedTuple, Protocol
 
 from .record_runs import OffsetSpan, RecordRuns, RecordState, Run
 
-__all__ = ["Acquired", "Acquisition", "acquire"]
+__all__ = ["Acquired", "Acquisition", "acquire", "without"]
 
 _LAST = attrgetter("last")
 _LEAST_SUSPICIOUS_DELIVERIES = 2
@@ -37,14 +37,6 @@ class Acquired(NamedTuple):
     first: int
     last: int
     delivery_count: int
-
-    def without(self, span: OffsetSpan) -> "list[Acquired]":
-        """The parts before and behind ``span``."""
-        if span.last < self.first or span.first > self.last:
-            return [self]
-        before = Acquired(self.first, span.first - 1, self.delivery_count)
-        behind = Acquired(span.last + 1, self.last, self.delivery_count)
-        return [part for part in (before, behind) if part.first <= part.last]
 
 
 class Limits(Protocol):
@@ -93,6 +85,27 @@ def acquire(
     return acquired, end_offset
 
 
+def without(acquired: Iterable[Acquired], spans: Sequence[OffsetSpan]) -> list[Acquired]:
+    """The parts of the acquired records that are in none of the spans. Both are in order."""
+    parts: list[Acquired] = []
+    index, count = 0, len(spans)
+    for part in acquired:
+        first, last, delivery_count = part
+        begin = first
+        while index < count and (span := spans[index]).first <= last:
+            if begin < span.first:
+                parts.append(Acquired(begin, span.first - 1, delivery_count))
+            begin = max(begin, span.last + 1)
+            if span.last > last:
+                break  # the span goes on in the next records
+            index += 1
+        if begin == first:
+            parts.append(part)
+        elif begin <= last:
+            parts.append(Acquired(begin, last, delivery_count))
+    return parts
+
+
 def _most_of_suspicious(run: Run, max_deliveries: int) -> int | None:
     """How many records of a run are delivered together; None: any number, because they were not delivered often."""
     suspicious = max(_LEAST_SUSPICIOUS_DELIVERIES, (max_deliveries + 1) // 2)
@@ -122,7 +135,8 @@ def _in_batches(
     """The acquired records, parted where batches of the log begin, so that no part is much over the batch size."""
     parts: list[Acquired] = []
     if not wish.is_record_limit and last - first + 1 > wish.batch_size:
-        for span in read[bisect_left(read, first, key=_LAST) :]:
+        for index in range(bisect_left(read, first, key=_LAST), len(read)):
+            span = read[index]
             if span.first > last:
                 break
             if span.first - first >= wish.batch_size:

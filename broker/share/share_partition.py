@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ...protocol.errors import InvalidRecordStateError, InvalidRequestError
 from ..coordinator.share.state_batch import StateBatch
 from .acknowledgements import Acknowledgement, AcknowledgeType
-from .acquisition import Acquired, Acquisition, acquire
+from .acquisition import Acquired, Acquisition, acquire, without
 from .record_runs import Change, OffsetSpan, RecordRuns, RecordState, Run
 from .stored_runs import add_state, stored_runs
 
@@ -84,17 +84,15 @@ class SharePartition:
     ) -> list[Acquired]:
         """Lock records for a member; returns them, maybe none.
 
-        ``read``: the batches that were read from ``fetch_offset`` on. ``aborted``: those to leave out.
+        ``read``: the batches that were read from ``fetch_offset`` on. ``aborted``: those to leave out, in order.
         """
         if not read or wish.max_records <= 0 or read[-1].last < self.start_offset:
             return []
         self._archive_missing(fetch_offset, read[0].first)
         acquired, self.end_offset = acquire(self._runs, self, wish, read)
-        for span in aborted:
-            for run in self._runs.between(max(span.first, self.start_offset), min(span.last, self.end_offset - 1)):
-                if run.is_acquirable or run.is_held_by(wish.member_id):
-                    run.set_free(RecordState.ARCHIVED)
-            acquired = [part for each in acquired for part in each.without(span)]
+        if aborted:
+            self._archive(aborted, wish.member_id)
+            acquired = without(acquired, aborted)
         self._settle()
         return acquired
 
@@ -187,6 +185,14 @@ class SharePartition:
         if fetch_offset <= self.end_offset < first_read:
             self._runs.append(Run(self.end_offset, first_read - 1, RecordState.ARCHIVED))
             self.end_offset = first_read
+
+    def _archive(self, spans: Iterable[OffsetSpan], member_id: str) -> None:
+        """Archive the available records of these spans, and those that the member holds."""
+        start, last = self.start_offset, self.end_offset - 1
+        clipped = ((max(span.first, start), min(span.last, last), None) for span in spans)
+        for run, _ in self._runs.pieces(part for part in clipped if part[0] <= part[1]):
+            if run.is_acquirable or run.is_held_by(member_id):
+                run.set_free(RecordState.ARCHIVED)
 
     def _settle(self) -> None:
         """Move the start offset behind the settled records at the beginning."""

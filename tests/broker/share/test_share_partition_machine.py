@@ -14,6 +14,7 @@ from pybroker.protocol.errors import KafkaError
 
 MAX_LOCKS, MAX_DELIVERIES, LOCK_MS = 24, 3, 10
 MEMBERS = st.sampled_from("abc")
+ORDINALS = st.integers(0, 4)
 AVAILABLE, ACQUIRED, ACKNOWLEDGED, ARCHIVED = RecordState
 STATE_OF = {0: ARCHIVED, 1: ACKNOWLEDGED, 2: AVAILABLE, 3: ARCHIVED}
 
@@ -42,26 +43,39 @@ class SharePartitionMachine(RuleBasedStateMachine):
         """State and deliveries of each record by the changes that were stored."""
         self.accepted: set[int] = set()
         self.log = [OffsetSpan(0, 3)]
+        self.aborted: set[OffsetSpan] = set()
         self.changes: list[tuple[Change, dict[int, RecordState]]] = []
         self.start_offset = 0
 
-    @rule(counts=st.lists(st.integers(1, 9), min_size=1, max_size=5), gap=st.integers(0, 2))
-    def the_log_grows(self, counts: list[int], gap: int) -> None:
-        for count in counts:
+    @rule(counts=st.lists(st.integers(1, 9), min_size=1, max_size=5), gap=st.integers(0, 2), aborted=st.sets(ORDINALS))
+    def the_log_grows(self, counts: list[int], gap: int, aborted: set[int]) -> None:
+        for ordinal, count in enumerate(counts):
             first = self.log[-1].last + 1 + gap
             self.log.append(OffsetSpan(first, first + count - 1))
+            if ordinal in aborted:
+                self.aborted.add(self.log[-1])
 
-    @rule(member=MEMBERS, count=st.integers(1, 20), size=st.integers(1, 9), is_strict=st.booleans())
-    def a_member_fetches(self, member: str, count: int, size: int, is_strict: bool) -> None:
+    @rule(
+        member=MEMBERS,
+        count=st.integers(1, 20),
+        size=st.integers(1, 9),
+        is_strict=st.booleans(),
+        is_committed=st.booleans(),
+    )
+    def a_member_fetches(self, member: str, count: int, size: int, is_strict: bool, is_committed: bool) -> None:
         offset = self.share.next_fetch_offset()
         read = [span for span in self.log if span.last >= offset]
         could = self.share.can_acquire() and bool(read) and read[0].first <= offset
         wish = Acquisition(member, count, size, self.now_ms + LOCK_MS, is_strict)
-        got = self.share.acquire(wish, offset, read)
+        aborted = [span for span in read if span in self.aborted] if is_committed else []
+        start = self.share.start_offset
+        got = self.share.acquire(wish, offset, read, aborted)
+        left_out = {number for span in aborted for number in range(span.first, span.last + 1)}
         total = 0
         for first, last, deliveries in got:
             assert first <= last
             for number in range(first, last + 1):
+                assert number not in left_out
                 record = self.records.setdefault(number, Record())
                 assert (record.state, record.change) == (AVAILABLE, None)
                 assert number not in self.accepted
@@ -71,7 +85,8 @@ class SharePartitionMachine(RuleBasedStateMachine):
                 total += 1
         longest = max((span.last - span.first for span in read), default=0)
         assert total <= (count if is_strict else count + longest)
-        assert got or not could
+        archived = self._archive(left_out.intersection(range(start, self.share.end_offset)), member)
+        assert got or not could or archived
         for number in range(offset, read[0].first if read else offset):  # there are no such records
             if self.records.setdefault(number, Record()).state is AVAILABLE and self.records[number].change is None:
                 self.records[number].state = ARCHIVED
@@ -148,6 +163,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
         self.share.log_starts_at(offset)
         for number in [number for number in self.records if number < offset]:
             self.records[number].change = None
+        self.aborted = {replace_first(span, offset) for span in self.aborted if span.last >= offset}
         self.log = [replace_first(span, offset) for span in self.log if span.last >= offset] or [
             OffsetSpan(offset, offset)
         ]
@@ -164,6 +180,14 @@ class SharePartitionMachine(RuleBasedStateMachine):
             state, deliveries = self.stored.get(number, (AVAILABLE, 0))
             self.records[number] = Record(RecordState(state), deliveries)
         self.start_offset = start
+
+    def _archive(self, numbers: set[int], member: str) -> int:
+        """Archive aborted records that are available or held by the member; returns how many."""
+        records = [self.records.setdefault(number, Record()) for number in numbers]
+        free = [r for r in records if r.change is None and (r.state, r.member) in ((AVAILABLE, ""), (ACQUIRED, member))]
+        for record in free:
+            record.free(ARCHIVED)
+        return len(free)
 
     def _store(self, change: Change) -> None:
         for first, last, state, deliveries in change.batches:
