@@ -200,7 +200,7 @@ class ConsumerGroups:
             reason = "not found" if known is None else "is not a consumer group"
             raise GroupIdNotFoundError(f"Group {request.group_id} {reason}.")
         self._check_space(request, group_bytes(request.group_id))
-        converted = self._conversions.upgrade(known) if has_members and isinstance(known, Group) else ()
+        converted = self._conversions.upgrade(known, request) if has_members and isinstance(known, Group) else ()
         return ConsumerGroup(request.group_id), converted
 
     def _check_space(self, request: Heartbeat, more_bytes: int) -> None:

@@ -19,7 +19,7 @@ from ..rebalance_cause import RebalanceCause, RebalanceReason
 from ..results import UNKNOWN_MEMBER_ID, JoinResult, SyncResult
 from .downgrade import classic_group, has_only_classic_members
 from .policy import MigrationPolicy
-from .upgrade import upgrade_records
+from .upgrade import check_upgrade, upgrade_records
 
 __all__ = ["Conversions"]
 
@@ -53,9 +53,13 @@ class Conversions:
 
     # -- up
 
-    def upgrade(self, group: Group) -> tuple[GroupRecord, ...]:
-        """The records of the consumer group that a classic one with members becomes. Raises GroupIdNotFoundError."""
-        return upgrade_records(group, self.policy, self._settings.max_size, self._topics)
+    def upgrade(self, group: Group, joining: Heartbeat) -> tuple[GroupRecord, ...]:
+        """The records of the consumer group that a classic one with members becomes, because a client joins it.
+
+        Raises KafkaError, and for the usual reasons before the work that takes long for a large group.
+        """
+        check_upgrade(group, joining, self.policy, self._settings.max_size)
+        return upgrade_records(group, self._topics)
 
     def upgraded(self, old: Group, new: ConsumerGroup) -> None:
         """The consumer group has taken the place of the classic one: its members join again."""

@@ -9,7 +9,9 @@ from collections.abc import Set
 from uuid import UUID
 
 from .....protocol.codec import DecodeError
-from .....protocol.errors import GroupIdNotFoundError
+from .....protocol.errors import GroupIdNotFoundError, GroupMaxSizeReachedError
+from ..consumer.heartbeat import Heartbeat
+from ..consumer.name_patterns import check_new_pattern
 from ..consumer.records import (
     ClassicMember,
     CurrentMember,
@@ -27,7 +29,7 @@ from ..modern.topics import TopicLookup
 from .client_protocol import Subscription, read_assignment, read_subscription
 from .policy import MigrationPolicy
 
-__all__ = ["upgrade_records"]
+__all__ = ["check_upgrade", "upgrade_records"]
 
 _MOST_MEMBERS = 1_000
 _MOST_BYTES = 512 * 1024
@@ -39,12 +41,25 @@ assignment may be incomplete, because it gives a partition that one member shall
 """
 
 
-def upgrade_records(
-    group: Group, policy: MigrationPolicy, max_size: int, topics: TopicLookup
-) -> tuple[GroupRecord, ...]:
-    """The records of the consumer group that the classic group becomes. Raises GroupIdNotFoundError when it may not."""
+def check_upgrade(group: Group, joining: Heartbeat, policy: MigrationPolicy, max_size: int) -> None:
+    """Check what takes little time. Raises KafkaError when the group may not be converted, or would refuse the client.
+
+    ``joining``: the heartbeat by which the client joins.
+    """
     if (reason := _refusal(group, policy, max_size)) is not None:
         raise _refused(group, reason)
+    is_known = joining.member_id in group.members or joining.instance_id in group.static_members
+    if len(group.members) >= max_size and not is_known:
+        raise GroupMaxSizeReachedError(f"The consumer group has reached its maximum capacity of {max_size} members.")
+    if joining.pattern:
+        check_new_pattern(joining.pattern, ())  # members of the classic protocol have none
+
+
+def upgrade_records(group: Group, topics: TopicLookup) -> tuple[GroupRecord, ...]:
+    """The records of the consumer group that the classic group becomes, after `check_upgrade`.
+
+    Raises GroupIdNotFoundError when the members' assignments cannot be taken over.
+    """
     epoch = group.generation_id
     described: list[MemberMetadata] = []
     owned: dict[str, Assignment] = {}

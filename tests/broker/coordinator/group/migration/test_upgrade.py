@@ -1,8 +1,11 @@
 """A client of the consumer protocol makes a classic group with members a consumer group."""
 
+from typing import Any
+
 import pytest
 from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
 from pybroker.broker.coordinator.group.group import Group
+from pybroker.broker.coordinator.group.migration import conversions
 from pybroker.broker.coordinator.group.migration.policy import MigrationPolicy
 from pybroker.broker.coordinator.group.modern.assignment import pairs
 from pybroker.protocol.errors import ErrorCode
@@ -176,6 +179,30 @@ async def test_newcomer_for_whom_the_group_has_no_place_leaves_it_classic() -> N
     first, _ = await classic_pair(world)
     assert (await world.beat("c", 0, names=("t",))).error is ErrorCode.GROUP_MAX_SIZE_REACHED
     assert isinstance(world.coordinator.registry.get(GROUP), Group)
+    assert first.beat() is ErrorCode.NONE
+
+
+@pytest.mark.parametrize(
+    ("max_size", "fields", "error"),
+    [
+        (2, {"names": ("t",)}, ErrorCode.GROUP_MAX_SIZE_REACHED),
+        (100, {"pattern": "("}, ErrorCode.INVALID_REGULAR_EXPRESSION),
+    ],
+)
+async def test_client_that_is_refused_anyway_does_not_make_the_broker_convert_the_group(
+    monkeypatch: pytest.MonkeyPatch, max_size: int, fields: dict[str, Any], error: ErrorCode
+) -> None:
+    world = await world_of(max_size=max_size)
+    first, _ = await classic_pair(world)
+    converted: list[Group] = []
+
+    def upgrade_records(group: Group, _topics: object) -> tuple[()]:
+        converted.append(group)
+        return ()
+
+    monkeypatch.setattr(conversions, "upgrade_records", upgrade_records)
+    assert (await world.beat("c", 0, **fields)).error is error
+    assert converted == []
     assert first.beat() is ErrorCode.NONE
 
 
