@@ -14,7 +14,6 @@ from pybroker.broker.coordinator.group.consumer import (
     consumer_groups,
     decision,
     leaving,
-    patterns,
     reconciliation,
     replay,
 )
@@ -40,6 +39,7 @@ from pybroker.broker.coordinator.group.migration.downgrade import classic_group
 from pybroker.broker.coordinator.group.migration.rules import joining_heartbeat
 from pybroker.broker.coordinator.group.migration.timers import ClassicTimers
 from pybroker.broker.coordinator.group.migration.upgrade import upgrade_records
+from pybroker.broker.coordinator.group.modern import subscribed_topics
 from pybroker.broker.coordinator.group.modern.assignment import EMPTY
 from pybroker.broker.coordinator.group.modern.topics import TopicLookup, metadata_hash
 from pybroker.broker.coordinator.group.modern.writing import GroupWriter
@@ -228,10 +228,7 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     ),
     "each heartbeat writes a record": partial(_patched, (consumer_groups, "decide", _decide_to_write)),
     "a topic made anew is taken for the old one": partial(
-        _patched,
-        (decision, "metadata_hash", _hash_without_ids),
-        (leaving, "metadata_hash", _hash_without_ids),
-        (patterns, "metadata_hash", _hash_without_ids),
+        _patched, (subscribed_topics, "metadata_hash", _hash_without_ids)
     ),
     "changes of topics are not seen": partial(_patched, (ConsumerGroups, "topics_changed", _nothing)),
     "the assignment of a member is not written": partial(_patched, (consumer_group, "encode", _without_assignment)),

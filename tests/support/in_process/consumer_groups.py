@@ -126,6 +126,7 @@ class CoordinatedGroup:
     def apply(self, records: tuple[GroupRecord, ...]) -> None:
         for record in records:
             self.group.apply(record)
+        self.group.subscriptions.subscribed.take_changes(self.topics)
         if records:
             self.batches.append(records)
 

@@ -71,6 +71,7 @@ class SharedGroup:
     def apply(self, records: tuple[ShareRecord, ...]) -> None:
         for record in records:
             self.group.apply(record)
+        self.group.subscribers.take_changes(self.topics)
         if records:
             self.batches.append(records)
 

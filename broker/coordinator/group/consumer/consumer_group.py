@@ -116,6 +116,11 @@ class ConsumerGroup(ModernGroup):
 
     # -- changes
 
+    def note_topics_changed(self) -> None:
+        """The metadata of a subscribed topic changed."""
+        self.topics_changed = True
+        self.subscriptions.subscribed.forget_hash()
+
     def apply(self, record: GroupRecord) -> None:
         match record:
             case GroupEpoch():

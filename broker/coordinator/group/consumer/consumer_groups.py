@@ -30,6 +30,7 @@ from ..migration.rules import leaving_member
 from ..modern.assignors.table import ASSIGNORS
 from ..modern.heartbeat_answer import HeartbeatAnswer, HeartbeatReply, refused
 from ..modern.pending_reply import PendingReply
+from ..modern.subscribed_topics import TopicChanges
 from ..modern.subscriptions import SubscriptionIndex
 from ..modern.target_runs import ComputedTarget
 from ..modern.topics import TopicLookup
@@ -46,7 +47,7 @@ from .member import ConsumerMember
 from .memory import metadata_bytes
 from .name_patterns import check_new_pattern
 from .patterns import resolved_records
-from .records import CurrentMember, GroupEpoch, GroupRecord, MemberMetadata, ResolvedPattern
+from .records import GroupEpoch, GroupRecord, MemberMetadata, ResolvedPattern
 from .regexes import Hidden, PatternResolution
 from .settings import ConsumerGroupSettings
 from .target_runs import TargetRuns
@@ -261,7 +262,7 @@ class ConsumerGroups:
         self.classic.ended(group)
         self._targets.end(group)
         self._patterns.end(group)
-        self._index.set(group.group_id, frozenset())
+        self._index.change(group.group_id, TopicChanges((), group.subscriptions.topics))
 
     # -- a clock that tests move
 
@@ -285,7 +286,7 @@ class ConsumerGroups:
             for group_id in self._index.groups_of(name):
                 group = self._registry.get(group_id)
                 if isinstance(group, ConsumerGroup):
-                    group.topics_changed = True
+                    group.note_topics_changed()
 
     def topics_came_or_went(self) -> None:
         """There are other topics than before: patterns may match others."""
@@ -297,11 +298,10 @@ class ConsumerGroups:
         self.rebalances += any(isinstance(each, GroupEpoch) for each in records)
         self._timers.follow(group, records)
         self.classic.follow(group, records)
-        if not all(isinstance(each, CurrentMember) for each in records):  # the usual change: nobody subscribes
-            self._note_topics(group)
+        self._note_topics(group)
 
     def _note_topics(self, group: ConsumerGroup) -> None:
-        self._index.set(group.group_id, frozenset(group.subscriptions.topics))
+        self._index.change(group.group_id, group.subscriptions.subscribed.take_changes(self._ports.topics))
 
     def _remove(self, group: ConsumerGroup, member_id: str, reason: str) -> None:
         logger.info("group %s: member %s removed in epoch %d: %s", group.group_id, member_id, group.epoch, reason)

@@ -10,7 +10,7 @@ from ..modern.assignors.assignor import Assignor, assign
 from ..modern.assignors.table import ASSIGNORS
 from ..modern.heartbeat_answer import HeartbeatAnswer
 from ..modern.target_changes import target_records
-from ..modern.topics import TopicLookup, metadata_hash
+from ..modern.topics import TopicLookup
 from .arrival import arrive, known_member
 from .consumer_group import ConsumerGroup
 from .heartbeat import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, Heartbeat
@@ -18,7 +18,7 @@ from .leaving import fence, removal
 from .reconciliation import Goal, reconcile
 from .records import CurrentMember, GroupEpoch, GroupRecord, RecordKind, Removed, TargetEpoch, TargetMember
 from .settings import ConsumerGroupSettings
-from .subscriptions import changed, unused_patterns
+from .subscriptions import SubscriptionDraft, changed, unused_patterns
 from .targets import assignment_input, is_small
 
 __all__ = ["Decision", "World", "decide"]
@@ -74,7 +74,7 @@ class _Stay:
         self._arrival = arrive(group, heartbeat, world.settings.max_size, world.new_member_id)
         self._before = self._arrival.metadata
         self._metadata = heartbeat.updated(self._before)
-        self._subscriptions = group.subscriptions
+        self._subscriptions: SubscriptionDraft
         self._records: list[GroupRecord] = []
         self._epoch = group.epoch
         self._metadata_hash = group.metadata_hash
@@ -85,7 +85,7 @@ class _Stay:
         before = self._arrival.current
         if self._is_quiet():
             return Decision((), self._answer(before))
-        self._update_member()
+        self._subscriptions = self._update_member()
         self._maybe_raise_epoch()
         if self._epoch > self._target_epoch:
             self._compute_target()
@@ -109,23 +109,24 @@ class _Stay:
 
     # -- the member
 
-    def _update_member(self) -> None:
+    def _update_member(self) -> SubscriptionDraft:
+        """The group's subscriptions with those of the member."""
         group, arrival = self._group, self._arrival
         if self._metadata == self._before and not (arrival.is_new or arrival.replaced):
-            return
+            return SubscriptionDraft(group.subscriptions)
         pattern = self._metadata.pattern
         if pattern and pattern != self._before.pattern and not group.subscriptions.count_with(pattern):
             self._world.check_pattern(pattern, group.subscriptions.patterns)
         # A static member may also return under the id of a member that the group has.
         removed = [group.members[i].metadata for i in (arrival.member_id, arrival.replaced) if i in group.members]
         unused = unused_patterns(group.subscriptions, group.patterns, removed, self._metadata)
-        self._subscriptions = changed(group.subscriptions, unused, removed, self._metadata)
         if arrival.replaced is not None:
             self._records += removal(arrival.replaced)
         self._records.append(self._metadata)
         self._records += [Removed(RecordKind.PATTERN, resolved.pattern) for resolved in unused]
         if arrival.replaced is not None:
             self._records.append(TargetMember(arrival.member_id, self._target))
+        return changed(group.subscriptions, unused, removed, self._metadata)
 
     @property
     def _subscription_changed(self) -> bool:
@@ -142,7 +143,7 @@ class _Stay:
         group = self._group
         is_needed = group.epoch == 0 or self._needs_new_target()
         if is_needed or group.topics_changed:
-            self._metadata_hash = metadata_hash(self._subscriptions.topics, self._world.topics)
+            self._metadata_hash = self._subscriptions.topics_hash(self._world.topics)
             if is_needed or self._metadata_hash != group.metadata_hash:
                 self._raise_epoch()
 

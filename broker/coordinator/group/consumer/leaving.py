@@ -1,6 +1,6 @@
 """Removes members from a consumer group: they leave, or they are fenced because a timeout has passed."""
 
-from ..modern.topics import TopicLookup, metadata_hash
+from ..modern.topics import TopicLookup
 from .consumer_group import ConsumerGroup
 from .records import GroupEpoch, GroupRecord, RecordKind, Removed, TargetEpoch
 from .subscriptions import changed, unused_patterns
@@ -16,7 +16,7 @@ def fence(group: ConsumerGroup, member_id: str, topics: TopicLookup) -> tuple[Gr
     epoch = group.epoch + 1
     records: list[GroupRecord] = [*removal(member_id)]
     records += [Removed(RecordKind.PATTERN, resolved.pattern) for resolved in unused]
-    records.append(GroupEpoch(epoch, metadata_hash(after.topics, topics)))
+    records.append(GroupEpoch(epoch, after.topics_hash(topics)))
     if len(group.members) == 1:  # nothing is left to assign: the group is empty, not about to be assigned
         records.append(TargetEpoch(epoch))
     return tuple(records)

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
-from ..modern.topics import TopicLookup, metadata_hash
+from ..modern.topics import TopicLookup
 from .consumer_group import ConsumerGroup
 from .records import GroupEpoch, GroupRecord, ResolvedPattern
+from .subscriptions import SubscriptionDraft
 
 __all__ = ["resolved_records"]
 
@@ -14,18 +15,18 @@ def resolved_records(
 ) -> tuple[GroupRecord, ...]:
     """The records of patterns whose topics were looked up. Patterns that no member uses any more are left out."""
     records: list[GroupRecord] = []
-    subscriptions = group.subscriptions.copy()
+    after = SubscriptionDraft(group.subscriptions)
     has_changed = False
     for found in resolved:
-        if not subscriptions.count_with(found.pattern):
+        if not group.subscriptions.count_with(found.pattern):
             continue
         records.append(found)
         before = group.patterns[found.pattern].topics if found.pattern in group.patterns else frozenset()
         if before != found.topics:
             has_changed = True
-            subscriptions.remove_matches(before)
-            subscriptions.add_matches(found.topics)
-    new_hash = metadata_hash(subscriptions.topics, topics)
+            after.count_matches(before, -1)
+            after.count_matches(found.topics, 1)
+    new_hash = after.topics_hash(topics)
     if has_changed or (records and new_hash != group.metadata_hash):
         records.append(GroupEpoch(group.epoch + 1, new_hash))
     return tuple(records)

@@ -2,69 +2,81 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from ..modern.subscribed_topics import NO_CHANGES, SubscribedTopics, TopicChanges
+from ..modern.topics import TopicLookup
 from .records import MemberMetadata, ResolvedPattern
 
-__all__ = ["Subscriptions", "changed", "unused_patterns"]
+__all__ = ["SubscriptionDraft", "Subscriptions", "changed", "unused_patterns"]
 
 
 class Subscriptions:
-    """``mentions``: how many topic names the members have sent, all together."""
+    """``subscribed``: the topics that members name, or that their patterns match.
 
-    __slots__ = ("_assignors", "_patterns", "_topics", "mentions")
+    ``mentions``: how many topic names the members have sent, all together.
+    """
+
+    __slots__ = ("_assignors", "_patterns", "mentions", "subscribed")
 
     def __init__(self) -> None:
-        self._topics: dict[str, int] = {}
-        """Topic → how many members name it and how many patterns match it."""
+        self.subscribed = SubscribedTopics()
         self._patterns: dict[str, int] = {}
         self._assignors: dict[str, int] = {}
         self.mentions = 0
 
     def copy(self) -> "Subscriptions":
         other = Subscriptions()
-        other._topics, other._patterns = self._topics.copy(), self._patterns.copy()
+        other.subscribed, other._patterns = self.subscribed.copy(), self._patterns.copy()
         other._assignors, other.mentions = self._assignors.copy(), self.mentions
         return other
 
     # -- changes
 
     def add(self, metadata: MemberMetadata) -> None:
-        _count(self._topics, metadata.names, 1)
-        _count(self._patterns, _given(metadata.pattern), 1)
-        _count(self._assignors, _given(metadata.server_assignor), 1)
-        self.mentions += len(metadata.names)
+        self._count(metadata, 1)
 
     def remove(self, metadata: MemberMetadata) -> None:
-        _count(self._topics, metadata.names, -1)
-        _count(self._patterns, _given(metadata.pattern), -1)
-        _count(self._assignors, _given(metadata.server_assignor), -1)
-        self.mentions -= len(metadata.names)
+        self._count(metadata, -1)
+
+    def _count(self, metadata: MemberMetadata, change: int) -> None:
+        self.subscribed.count(metadata.names, change)
+        _count(self._patterns, _given(metadata.pattern), change)
+        _count(self._assignors, _given(metadata.server_assignor), change)
+        self.mentions += change * len(metadata.names)
 
     def add_matches(self, topics: Iterable[str]) -> None:
         """A pattern matches these topics."""
-        _count(self._topics, topics, 1)
+        self.subscribed.count(topics, 1)
 
     def remove_matches(self, topics: Iterable[str]) -> None:
-        _count(self._topics, topics, -1)
+        self.subscribed.count(topics, -1)
 
     # -- questions
 
     @property
     def topics(self) -> Collection[str]:
         """Topics that members name, or that their patterns match."""
-        return self._topics.keys()
+        return self.subscribed.topics
 
     @property
     def patterns(self) -> Collection[str]:
         """The patterns of the members, whether they are resolved or not."""
         return self._patterns.keys()
 
+    def topics_hash(self, lookup: TopicLookup) -> int:
+        """The `metadata_hash` of the topics."""
+        return self.subscribed.hash_after(NO_CHANGES, lookup)
+
     def count_with(self, pattern: str) -> int:
         """How many members use the pattern."""
         return self._patterns.get(pattern, 0)
 
+    def count_preferring(self, assignor: str) -> int:
+        """How many members prefer the assignor."""
+        return self._assignors.get(assignor, 0)
+
     def assignor(self, offered: Sequence[str]) -> str:
         """The assignor that most members prefer. Without preferences, and among equals, the one offered first."""
-        return max(offered, key=lambda name: self._assignors.get(name, 0))
+        return max(offered, key=self.count_preferring)
 
     @property
     def preferred_assignor(self) -> str | None:
@@ -72,20 +84,60 @@ class Subscriptions:
         return max(self._assignors, key=self._assignors.__getitem__, default=None)
 
 
+class SubscriptionDraft:
+    """Subscriptions as they would be after changes. It keeps the differences, so that it costs as much as these."""
+
+    __slots__ = ("_assignors", "_before", "_topics", "mentions")
+
+    def __init__(self, before: Subscriptions) -> None:
+        self._before = before
+        self._topics: dict[str, int] = {}
+        self._assignors: dict[str, int] = {}
+        self.mentions = before.mentions
+
+    def count(self, metadata: MemberMetadata, change: int) -> None:
+        """A member comes with this metadata (1), or goes (-1)."""
+        self.count_matches(metadata.names, change)
+        _count(self._assignors, _given(metadata.server_assignor), change)
+        self.mentions += change * len(metadata.names)
+
+    def count_matches(self, topics: Iterable[str], change: int) -> None:
+        """A pattern begins to match these topics (1), or ends to (-1)."""
+        _count(self._topics, topics, change)
+
+    def topics(self) -> Collection[str]:
+        return self._before.subscribed.topics_after(self._changes())
+
+    def topic_count(self) -> int:
+        return self._before.subscribed.count_after(self._changes())
+
+    def topics_hash(self, lookup: TopicLookup) -> int:
+        """The `metadata_hash` of the topics."""
+        return self._before.subscribed.hash_after(self._changes(), lookup)
+
+    def _changes(self) -> TopicChanges:
+        return self._before.subscribed.changes_by(self._topics)
+
+    def assignor(self, offered: Sequence[str]) -> str:
+        """See `Subscriptions.assignor`."""
+        before, more = self._before, self._assignors
+        return max(offered, key=lambda name: before.count_preferring(name) + more.get(name, 0))
+
+
 def changed(
     subscriptions: Subscriptions,
     unused: Iterable[ResolvedPattern],
     removed: Iterable[MemberMetadata],
     added: MemberMetadata | None,
-) -> Subscriptions:
+) -> SubscriptionDraft:
     """The subscriptions when members and patterns are removed and a member is added."""
-    after = subscriptions.copy()
+    after = SubscriptionDraft(subscriptions)
     for metadata in removed:
-        after.remove(metadata)
+        after.count(metadata, -1)
     if added is not None:
-        after.add(added)
+        after.count(added, 1)
     for resolved in unused:
-        after.remove_matches(resolved.topics)
+        after.count_matches(resolved.topics, -1)
     return after
 
 

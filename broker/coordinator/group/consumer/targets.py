@@ -10,7 +10,7 @@ from ..modern.assignors.steps import Pace
 from ..modern.topics import TopicLookup
 from .consumer_group import ConsumerGroup
 from .records import MemberMetadata
-from .subscriptions import Subscriptions
+from .subscriptions import SubscriptionDraft
 
 __all__ = ["assignment_input", "input_steps", "is_small"]
 
@@ -18,10 +18,10 @@ _SMALL = 1_000
 """Members, partitions, and topics named by members, of a group whose target one heartbeat may compute."""
 
 
-def is_small(member_count: int, subscriptions: Subscriptions, topics: TopicLookup) -> bool:
+def is_small(member_count: int, subscriptions: SubscriptionDraft, topics: TopicLookup) -> bool:
     """Whether a group's target is computed within a heartbeat. That of others is computed in steps, apart from it."""
-    size = member_count + subscriptions.mentions + len(subscriptions.topics)
-    for name in subscriptions.topics if size <= _SMALL else ():
+    size = member_count + subscriptions.mentions + subscriptions.topic_count()
+    for name in subscriptions.topics() if size <= _SMALL else ():
         size += topics.partition_count(name)
     return size <= _SMALL
 

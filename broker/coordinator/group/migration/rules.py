@@ -19,7 +19,7 @@ from ..consumer.records import ClassicMember
 from ..consumer.states import MemberState
 from ..joining import JoinRequest
 from ..modern.assignment import pairs
-from ..modern.topics import TopicLookup, metadata_hash
+from ..modern.topics import TopicLookup
 from ..results import UNKNOWN_MEMBER_ID, LeavingMember
 from ..subscriptions import CONSUMER_PROTOCOL_TYPE
 from ..syncing import SyncRequest
@@ -125,7 +125,7 @@ def has_to_join_again(group: ConsumerGroup, member: ConsumerMember, newest_epoch
     if current.state is MemberState.UNRELEASED_PARTITIONS:
         return not _waits(group, member)
     if group.topics_changed:
-        group.topics_changed = metadata_hash(group.subscriptions.topics, topics) != group.metadata_hash
+        group.topics_changed = group.subscriptions.topics_hash(topics) != group.metadata_hash
     return group.topics_changed
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from .....protocol.codec import NULL_UUID
 
-__all__ = ["TopicLookup", "metadata_hash"]
+__all__ = ["TopicLookup", "metadata_hash", "signed_64"]
 
 _HALF = 1 << 63
 _MOST_KNOWN = 32_768
@@ -40,7 +40,8 @@ class TopicLookup(Protocol):
 def metadata_hash(names: Iterable[str], lookup: TopicLookup) -> int:
     """A number that differs when one of these topics came, grew, went or was made anew (KIP-1101).
 
-    Signed, of 64 bits; 0 when none of them exists. Other coordinators never compare it with one of their own.
+    Signed, of 64 bits: the sum of a part for each topic; 0 when none of them exists. Other coordinators never compare
+    it with one of their own.
     """
     total = 0
     for name in names:
@@ -50,7 +51,12 @@ def metadata_hash(names: Iterable[str], lookup: TopicLookup) -> int:
             total += known[2]
         elif topic_id != NULL_UUID and count:
             total += _part(name, topic_id, count)
-    return (total + _HALF) % (2 * _HALF) - _HALF
+    return signed_64(total)
+
+
+def signed_64(number: int) -> int:
+    """The signed number of 64 bits with the lowest 64 bits of ``number``."""
+    return (number + _HALF) % (2 * _HALF) - _HALF
 
 
 def _part(name: str, topic_id: UUID, count: int) -> int:

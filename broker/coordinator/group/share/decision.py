@@ -1,5 +1,6 @@
 """Decides one ShareGroupHeartbeat: the records that it makes, and the response to the member. No clock, no I/O."""
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from .....protocol.errors import (
@@ -12,15 +13,16 @@ from ..modern.assignment import Assignment
 from ..modern.assignors.assignor import run_through
 from ..modern.heartbeat_answer import HeartbeatAnswer
 from ..modern.records import GroupEpoch, TargetEpoch
+from ..modern.subscribed_topics import NO_CHANGES
 from ..modern.target_changes import target_records
-from ..modern.topics import TopicLookup, metadata_hash
+from ..modern.topics import TopicLookup
 from .heartbeat import JOIN_EPOCH, LEAVE_EPOCH, ShareHeartbeat
 from .leaving import fence
 from .records import CurrentMember, MemberMetadata, ShareRecord, nothing_assigned
 from .settings import ShareGroupSettings
 from .share_group import ShareGroup
 from .states import assignable, with_new_partitions
-from .targets import assigned_steps, is_small, is_up_to_date
+from .targets import assigned_steps, few_partitions, is_up_to_date
 
 __all__ = ["ShareDecision", "ShareWorld", "decide"]
 
@@ -75,7 +77,7 @@ class _Stay:
         self._is_behind = _is_behind(self._current, heartbeat)
         self._metadata = heartbeat.updated(self._before)
         self._records: list[ShareRecord] = []
-        self._names = group.subscribers.topics
+        self._changes = NO_CHANGES
         self._epoch = group.epoch
         self._target_epoch = group.target_epoch
         self._target = group.target_of(heartbeat.member_id)
@@ -88,8 +90,9 @@ class _Stay:
             self._records.append(self._metadata)
         is_changed = self._metadata.names != self._before.names
         if is_changed:
-            self._names = group.subscribers.topics_after(self._before.names, self._metadata.names)
-        states = with_new_partitions(group.states, self._names, self._world.topics)
+            self._changes = group.subscribers.changes_between(self._before.names, self._metadata.names)
+        names = self._names() if group.needs_look else self._changes.came  # the others have been looked at
+        states = with_new_partitions(group.states, names, self._world.topics)
         self._maybe_raise_epoch(is_changed=is_changed)
         if self._epoch > self._target_epoch:
             self._compute_target()
@@ -113,13 +116,20 @@ class _Stay:
 
     # -- the group
 
+    def _names(self) -> Collection[str]:
+        """The topics of all members, with those of this one."""
+        return self._group.subscribers.topics_after(self._changes)
+
+    def _new_hash(self) -> int:
+        return self._group.subscribers.hash_after(self._changes, self._world.topics)
+
     def _maybe_raise_epoch(self, *, is_changed: bool) -> None:
         """Raise the group epoch when the target assignment has to be computed anew."""
         group, topics = self._group, self._world.topics
-        new_hash = metadata_hash(self._names, topics) if is_changed or group.needs_look else group.metadata_hash
+        new_hash = self._new_hash() if is_changed or group.needs_look else group.metadata_hash
         is_needed = is_changed or group.epoch == 0 or new_hash != group.metadata_hash
         if not is_needed and group.needs_look:
-            is_needed = not is_up_to_date(group, assignable(group.states, self._names, topics))
+            is_needed = not is_up_to_date(group, assignable(group.states, self._names(), topics))
         if is_needed:
             self._raise_epoch(new_hash)
 
@@ -130,12 +140,12 @@ class _Stay:
     def _compute_target(self) -> None:
         """Compute the target of the group's epoch. That of a large group is left to be computed outside of requests."""
         group, member_id, topics = self._group, self._heartbeat.member_id, self._world.topics
-        partitions = assignable(group.states, self._names, topics)
-        if not is_small(len(group.members) + 1, partitions):
+        partitions = few_partitions(group, self._changes, topics)
+        if partitions is None:
             if self._target_epoch == 0:  # a member has to get an epoch, so the group begins with an empty target
                 self._target_epoch = self._epoch
                 self._records.append(TargetEpoch(self._target_epoch))
-                self._raise_epoch(metadata_hash(self._names, topics))
+                self._raise_epoch(self._new_hash())
             return
         members = {each: member.metadata for each, member in group.members.items()} | {member_id: self._metadata}
         result = run_through(assigned_steps(group.targets, members, partitions, topics))

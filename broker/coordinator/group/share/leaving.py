@@ -1,7 +1,7 @@
 """Removes members from a share group: they leave, or their session ends."""
 
 from ..modern.records import GroupEpoch
-from ..modern.topics import TopicLookup, metadata_hash
+from ..modern.topics import TopicLookup
 from .records import RecordKind, Removed, ShareRecord
 from .share_group import ShareGroup
 
@@ -15,5 +15,5 @@ def fence(group: ShareGroup, member_id: str, topics: TopicLookup) -> tuple[Share
     """
     kinds = (RecordKind.CURRENT_MEMBER, RecordKind.TARGET_MEMBER, RecordKind.MEMBER)
     removed = (Removed(kind, member_id) for kind in kinds)
-    names = group.subscribers.topics_after(group.members[member_id].metadata.names, ())
-    return (*removed, GroupEpoch(group.epoch + 1, metadata_hash(names, topics)))
+    changes = group.subscribers.changes_between(group.members[member_id].metadata.names, ())
+    return (*removed, GroupEpoch(group.epoch + 1, group.subscribers.hash_after(changes, topics)))

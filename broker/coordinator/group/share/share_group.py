@@ -9,6 +9,7 @@ from typing import assert_never
 
 from ..modern.memory import assignment_bytes
 from ..modern.records import GroupEpoch, TargetEpoch, TargetMember
+from ..modern.subscribed_topics import SubscribedTopics
 from .memory import metadata_bytes, states_bytes
 from .record_bytes import encode, encode_key
 from .records import (
@@ -22,7 +23,6 @@ from .records import (
     StatePartitions,
     nothing_assigned,
 )
-from .subscribers import Subscribers
 from .without_offsets import GroupWithoutOffsets
 
 __all__ = ["ShareGroup"]
@@ -43,7 +43,7 @@ class ShareGroup(GroupWithoutOffsets):
         super().__init__(group_id)
         self.members: dict[str, ShareMember] = {}
         self.states: StatePartitions = NO_STATES
-        self.subscribers = Subscribers()
+        self.subscribers = SubscribedTopics()
         self.needs_look = True
         """Whether subscribed topics, or their states, may have changed since the target was computed. True also after
         loading. Not part of the stored state."""
@@ -65,6 +65,11 @@ class ShareGroup(GroupWithoutOffsets):
         return None
 
     # -- changes
+
+    def note_topics_changed(self) -> None:
+        """The metadata of a topic changed that members read, or of which a state is noted."""
+        self.needs_look = True
+        self.subscribers.forget_hash()
 
     def apply(self, record: ShareRecord) -> None:
         match record:

@@ -21,7 +21,6 @@ from ...share.ports import ShareState
 from ..modern.heartbeat_answer import HeartbeatAnswer, HeartbeatReply, refused
 from ..modern.pending_reply import PendingReply
 from ..modern.sessions import Sessions
-from ..modern.subscriptions import SubscriptionIndex
 from ..modern.target_runs import ComputedTarget
 from ..modern.topics import TopicLookup
 from ..modern.writing import GroupWriter, Written
@@ -33,11 +32,12 @@ from .heartbeat import JOIN_EPOCH, ShareHeartbeat, check
 from .initializations import Initializations
 from .leaving import fence
 from .lookup import ShareGroupLookup
-from .records import CurrentMember, RecordKind, Removed, ShareRecord
+from .records import RecordKind, Removed, ShareRecord
 from .settings import ShareGroupSettings
 from .share_group import ShareGroup
-from .states import topic_names, topics_named, with_initialized, without_topics
+from .states import topics_named, with_initialized, without_topics
 from .target_runs import ShareTargetRuns
+from .topic_index import ShareTopicIndex
 
 __all__ = ["ShareGroups", "SharePorts"]
 
@@ -74,7 +74,7 @@ class ShareGroups:
     ) -> None:
         self.lookup = ShareGroupLookup(registry, now_ms)
         self._ports = ports
-        self._index = SubscriptionIndex()
+        self._index = ShareTopicIndex(ports.topics)
         self._sessions = Sessions(scheduler, self._session_timeout_ms, self._session_ended)
         self._writer = GroupWriter(registry, log, max_batch_bytes, self._applied, reload)
         self._targets = ShareTargetRuns(scheduler, ports.topics, self._target_computed)
@@ -130,14 +130,14 @@ class ShareGroups:
         """The group was loaded: its members get new sessions."""
         for member_id in group.members:
             self._sessions.keep_alive(group, member_id)
-        self._note_topics(group)
+        self._index.loaded(group)
 
     def ended(self, group: ShareGroup) -> None:
         """The group was deleted, or is coordinated by another broker."""
         self._sessions.end_all(group)
         self._targets.end(group)
         self.initializations.end(group)
-        self._index.set(group.group_id, frozenset())
+        self._index.ended(group)
 
     # -- topics that change
 
@@ -149,7 +149,7 @@ class ShareGroups:
             for group_id in self._index.groups_of(name):
                 group = self.lookup.known(group_id)
                 if group is not None:
-                    group.needs_look = True
+                    group.note_topics_changed()
                     gone = topics_named(group.states, name) - {topic_id}
                     if gone:
                         self.write(group, (without_topics(group.states, gone),))
@@ -164,11 +164,7 @@ class ShareGroups:
         for record in records:
             if isinstance(record, Removed) and record.kind is RecordKind.MEMBER:
                 self._sessions.end(group, record.name)
-        if not all(isinstance(each, CurrentMember) for each in records):  # the usual change: nobody subscribes
-            self._note_topics(group)
-
-    def _note_topics(self, group: ShareGroup) -> None:
-        self._index.set(group.group_id, frozenset((*group.subscribers.topics, *topic_names(group.states))))
+        self._index.follow(group, records)
 
     def _session_timeout_ms(self, group: ShareGroup, member_id: str) -> int:
         return self._settings_of(group).session_timeout_ms

@@ -8,19 +8,28 @@ from ..modern.assignment import EMPTY, Assignment
 from ..modern.assignors.assignor import Assigned, MemberSpec
 from ..modern.assignors.simple import ShareSpec, simple_assignment
 from ..modern.assignors.steps import Pace
+from ..modern.subscribed_topics import TopicChanges
 from ..modern.topics import TopicLookup
 from .records import MemberMetadata
 from .share_group import ShareGroup
+from .states import assignable
 
-__all__ = ["assigned_steps", "is_small", "is_up_to_date"]
+__all__ = ["assigned_steps", "few_partitions", "is_up_to_date"]
 
 _SMALL = 1_000
-"""Members and partitions of a group whose target one heartbeat may compute."""
+"""Members, their topics and partitions, in a group whose target one heartbeat may compute."""
 
 
-def is_small(member_count: int, partitions: Assignment) -> bool:
-    """Whether a group's target is computed within a heartbeat. That of others is computed in steps, apart from it."""
-    return member_count + len(partitions) + sum(map(len, partitions.values())) <= _SMALL
+def few_partitions(group: ShareGroup, changes: TopicChanges, topics: TopicLookup) -> Assignment | None:
+    """The partitions that members may get when a member has come and ``changes`` have happened, of a small group.
+
+    None: the group is large, so that its target is computed in steps, apart from heartbeats.
+    """
+    count = len(group.members) + 1 + group.subscribers.count_after(changes)
+    if count > _SMALL:
+        return None
+    partitions = assignable(group.states, group.subscribers.topics_after(changes), topics)
+    return partitions if count + sum(map(len, partitions.values())) <= _SMALL else None
 
 
 def is_up_to_date(group: ShareGroup, partitions: Assignment) -> bool:

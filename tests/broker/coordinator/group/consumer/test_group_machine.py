@@ -32,6 +32,7 @@ from pybroker.broker.coordinator.group.modern.assignors.assignor import assign
 from pybroker.broker.coordinator.group.modern.assignors.table import ASSIGNORS
 from pybroker.broker.coordinator.group.modern.heartbeat_answer import HeartbeatAnswer
 from pybroker.broker.coordinator.group.modern.target_changes import target_records
+from pybroker.broker.coordinator.group.modern.topics import metadata_hash
 from pybroker.protocol.errors import (
     FencedInstanceIdError,
     UnknownMemberIdError,
@@ -235,13 +236,13 @@ class GroupMachine(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NAMES), more=st.integers(1, 2))
     def grow(self, name: str, more: int) -> None:
         self.group.topics.create(name, self.group.topics.partition_count(name) + more)
-        self.group.group.topics_changed = True
+        self.group.group.note_topics_changed()
 
     @rule(name=st.sampled_from(NAMES))
     def delete(self, name: str) -> None:
         if name in self.group.topics.topics:
             self.group.topics.delete(name)
-            self.group.group.topics_changed = True
+            self.group.group.note_topics_changed()
 
     # -- what always holds
 
@@ -255,6 +256,11 @@ class GroupMachine(RuleBasedStateMachine):
             for partitions in assignment.values()
         )
         assert counted == len(group.owners)
+
+    @invariant()
+    def hash_that_is_kept_equals_the_one_of_all_topics(self) -> None:
+        subscriptions = self.group.group.subscriptions
+        assert subscriptions.topics_hash(self.group.topics) == metadata_hash(subscriptions.topics, self.group.topics)
 
     @invariant()
     def members_read_only_what_they_own(self) -> None:

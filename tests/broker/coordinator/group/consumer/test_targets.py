@@ -22,7 +22,7 @@ def resolve(group: CoordinatedGroup, pattern: str, *topics: str) -> None:
 
 
 def see_topics(group: CoordinatedGroup) -> None:
-    group.group.topics_changed = True
+    group.group.note_topics_changed()
 
 
 @pytest.fixture

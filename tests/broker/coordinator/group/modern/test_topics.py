@@ -1,14 +1,11 @@
-"""The hash of topics notices each of their changes, and the index finds the groups that read them."""
+"""The hash of topics notices each of their changes."""
 
 from collections.abc import Collection
 from functools import partial
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pybroker.broker.coordinator.group.modern import topics as topics_module
-from pybroker.broker.coordinator.group.modern.subscriptions import SubscriptionIndex
 from pybroker.broker.coordinator.group.modern.topics import metadata_hash
 from pybroker.protocol.codec.wire import NULL_UUID
 from support.in_process import consumer_groups as coordinated
@@ -69,13 +66,3 @@ def test_hash_is_the_same_for_topics_that_are_known_and_for_others(monkeypatch: 
 
 def test_hash_of_topics_that_do_not_exist_is_0() -> None:
     assert metadata_hash(["a", "without-id"], Topics(**{"without-id": (0, 3)})) == 0
-
-
-@given(st.lists(st.tuples(st.sampled_from("gh"), st.frozensets(st.sampled_from("abc")))))
-def test_index_has_the_last_subscription_of_each_group(changes: list[tuple[str, frozenset[str]]]) -> None:
-    index = SubscriptionIndex()
-    for group_id, topics in changes:
-        index.set(group_id, topics)
-    last = dict(changes)
-    for topic in "abc":
-        assert sorted(index.groups_of(topic)) == sorted(each for each, topics in last.items() if topic in topics)

@@ -9,6 +9,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from pybroker.broker.coordinator.group.modern.assignment import pairs
+from pybroker.broker.coordinator.group.modern.subscribed_topics import NO_CHANGES
+from pybroker.broker.coordinator.group.modern.topics import metadata_hash
 from pybroker.broker.coordinator.group.replay_part import ReplayedBatch
 from pybroker.broker.coordinator.group.share.replay import ShareReplay
 from pybroker.broker.coordinator.group.share.states import without_topics
@@ -63,7 +65,7 @@ class ShareGroupMachine(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NAMES), partitions=st.integers(1, 4))
     def topic_comes_or_grows(self, name: str, partitions: int) -> None:
         self.shared.topics.create(name, max(partitions, self.shared.topics.partition_count(name)))
-        self.shared.group.needs_look = True
+        self.shared.group.note_topics_changed()
 
     @rule(name=st.sampled_from(NAMES))
     def topic_goes(self, name: str) -> None:
@@ -71,7 +73,7 @@ class ShareGroupMachine(RuleBasedStateMachine):
             topic_id = self.shared.topics.topic_id(name)
             self.shared.topics.delete(name)
             self.shared.apply((without_topics(self.shared.group.states, [topic_id]),))
-            self.shared.group.needs_look = True
+            self.shared.group.note_topics_changed()
 
     @invariant()
     def epochs_never_fall(self) -> None:
@@ -80,6 +82,11 @@ class ShareGroupMachine(RuleBasedStateMachine):
         assert group.target_epoch <= group.epoch
         assert all(member.current.epoch <= group.target_epoch for member in group.members.values())
         self.newest = group.epoch
+
+    @invariant()
+    def hash_that_is_kept_equals_the_one_of_all_topics(self) -> None:
+        subscribers, topics = self.shared.group.subscribers, self.shared.topics
+        assert subscribers.hash_after(NO_CHANGES, topics) == metadata_hash(subscribers.topics, topics)
 
     @invariant()
     def replay_gives_the_same_group(self) -> None:

@@ -125,7 +125,7 @@ def test_new_partitions_of_a_topic_are_assigned_after_their_states_exist() -> No
     shared.initialize()
     shared.beat("a", 1)
     shared.topics.create("t", 3)
-    shared.group.needs_look = True
+    shared.group.note_topics_changed()
     assert shared.beat("a", 2).assignment is None
     (waiting,) = shared.group.states.initializing.values()
     assert waiting.partitions == {1, 2}
