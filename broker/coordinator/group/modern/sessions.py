@@ -1,8 +1,10 @@
 """The sessions of members: a member without a heartbeat for its session timeout is removed.
 
-A session's timer compares the member's deadline when it fires, so that a heartbeat only moves a number.
+A session's timer compares the member's deadline when it fires, so that a heartbeat only moves a number. One session
+ends in a turn of the event loop, because a client that is gone may have had thousands of members.
 """
 
+from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -29,6 +31,9 @@ class Sessions(Generic[G]):
         self.grace: Callable[[G, str], int] = _no_grace
         self._sessions: dict[str, dict[str, _Session]] = {}
         """Group id → member id → session"""
+        self._over: deque[tuple[G, str, _Session]] = deque()
+        """Sessions that are over when one has ended already in this turn of the event loop."""
+        self._has_ended_one = False
 
     def keep_alive(self, group: G, member_id: str) -> None:
         """Extend the member's session, or begin it."""
@@ -67,12 +72,26 @@ class Sessions(Generic[G]):
         if self._scheduler.time() < session.deadline_s:
             session.due_s = session.deadline_s
             session.timer = self._scheduler.call_at(session.due_s, self._due, group, member_id)
-            return
+        elif self._has_ended_one:
+            self._over.append((group, member_id, session))
+        else:
+            self._end_one(group, member_id)
+
+    def _end_one(self, group: G, member_id: str) -> None:
+        self._has_ended_one = True
+        self._scheduler.call_soon(self._next_turn)
         del self._sessions[group.group_id][member_id]
         if grace_ms := self.grace(group, member_id):
             self._expect(group, member_id, grace_ms)
         else:
             self._ended(group, member_id)
+
+    def _next_turn(self) -> None:
+        self._has_ended_one = False
+        while self._over and not self._has_ended_one:
+            group, member_id, session = self._over.popleft()
+            if self._sessions.get(group.group_id, {}).get(member_id) is session:  # else the member is gone
+                self._due(group, member_id)
 
 
 def _no_grace(group: GroupBase, member_id: str) -> int:
