@@ -1,4 +1,5 @@
-"""Tests of `app.py`. Run them with `pip install pybroker pytest fastapi httpx aiokafka anyio` and `pytest`."""
+"""Tests of `app.py`. Run them here, in a checkout of pybroker, with `pip install ../.. pytest fastapi httpx aiokafka
+anyio` and `pytest`."""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,4 +1,5 @@
-"""Tests of `totals.py`. Run them with `pip install pybroker pytest kafka-python` and `pytest`.
+"""Tests of `totals.py`. Run them here, in a checkout of pybroker, with `pip install ../.. pytest kafka-python` and
+`pytest`.
 
 The fixtures come with pybroker: each test has a broker of its own, and its report shows the broker's state if it fails.
 """
