@@ -1,5 +1,5 @@
 # A broker in a container: `docker build -t pybroker .`, then `docker run -p 9092:9092 pybroker`; a cluster: compose.yaml.
-# With the test kit (faults and a movable clock over HTTP): `docker build --target test -t pybroker:0.2-test .`
+# With the test kit (faults and a movable clock over HTTP): `docker build --target test -t pybroker-test:0.1.0 .`
 # scripts/image-build does all the work, so that a test can run it without a container engine.
 # The tests run with this version of Python.
 

@@ -24,6 +24,20 @@ with socket.create_connection(("127.0.0.1", {port}), 30) as connection:
     print(connection.recv(1000).hex())
 """
 
+SETTING_A_FAULT = """
+import json
+import socket
+from urllib.request import urlopen
+faults = "http://127.0.0.1:8092/v1/test/faults"
+words = {"api": "Metadata", "drop_request": True, "times": 1}
+fault = json.load(urlopen(faults, json.dumps(words).encode()))
+for _ in range(2):
+    with socket.create_connection(("127.0.0.1", 9092), 30) as connection:
+        connection.sendall(bytes.fromhex("QUESTION"))
+        print(len(connection.recv(1000)) > 0)
+print(json.load(urlopen(f"{faults}/{fault['id']}"))["fired"])
+"""
+
 LOGGING_IN = """
 from confluent_kafka.admin import AdminClient
 login = {login!r}
@@ -63,5 +77,21 @@ def test_start_script_of_the_module_starts_the_broker(name: str, tmp_path: Path)
             assert image.beside(started, LOGGING_IN.format(login=module["login"])) == "localhost:40096/1\n"
         if "zookeeper-server-start" in module["script"]:
             assert ask("2181", b"srvr") == b"pybroker stands in for ZooKeeper\n"
+    finally:
+        started.kill()
+
+
+@pytest.mark.long
+def test_image_of_the_target_test_lets_http_clients_set_faults(tmp_path: Path) -> None:
+    (stage,) = re.findall(r"^FROM broker AS test\n(.*?)^#", (ROOT / "Dockerfile").read_text(), re.MULTILINE | re.DOTALL)
+    environment = dict(re.findall(r"(KAFKA_\w+)=(\S+)", stage))
+    image = ImageInNamespace(tmp_path)
+    started = image.runs(["/etc/kafka/docker/run"], ("/start", ""), environment)
+    started.begin()
+    try:
+        assert started.says(r"\[KafkaServer id=\d+\] started"), started.output
+        frame = struct.pack(">i", len(METADATA_REQUEST)) + METADATA_REQUEST
+        said = image.beside(started, SETTING_A_FAULT.replace("QUESTION", frame.hex()))
+        assert said.split() == ["False", "True", "1"]
     finally:
         started.kill()
