@@ -10,10 +10,11 @@ from pybroker.broker.network.request_header import RequestHeaderParser
 from pybroker.broker.requests.dispatch import Dispatcher
 from pybroker.broker.requests.group_features import SETTINGS_API, GroupFeatures
 from pybroker.broker.requests.served_versions import OWN_VERSIONS, versions_as
+from pybroker.config.load import load_config
 from pybroker.controller.features import FeatureLevels
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.codec import encode
-from pybroker.protocol.messages.api_versions import ApiVersionsRequest
+from pybroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pybroker.protocol.messages.headers import RequestHeader
 from pybroker.protocol.releases.release import RELEASES, release_named
 from pybroker.protocol.releases.table import OTHER_APIS
@@ -27,11 +28,11 @@ BETWEEN_BROKERS = {"LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledS
 BETWEEN_BROKERS |= {"AlterPartition", "Envelope", "AllocateProducerIds"}
 
 
-def dispatcher_as(name: str) -> Dispatcher:
-    """Serves every API that pybroker can encode, as the release ``name``."""
+def dispatcher_as(name: str, groups: GroupFeatures | None = None) -> Dispatcher:
+    """Serves every API that pybroker can encode, as the release ``name``. ``groups``: share groups if None."""
     versions = versions_as(name)
     served: dict[ApiKey, Any] = dict.fromkeys(API_SPECS, lambda _context, _request: None)
-    groups = GroupFeatures.asked_for(NO_FEATURES, ["share.version"], is_in_cluster=False)
+    groups = groups or GroupFeatures.asked_for(NO_FEATURES, ["share.version"], is_in_cluster=False)
     return Dispatcher(with_api_versions(served, NO_FEATURES, versions, groups, is_in_cluster=False), versions=versions)
 
 
@@ -83,6 +84,39 @@ def test_kafka_4_lists_what_pybroker_has_of_it(name: str) -> None:
             for key, versions in theirs.items()
             if key in known and versions.first <= known[key].last
         }
+
+
+NOT_TOLD = (None, None)
+# Features that a new single broker tells in another way than Kafka 4: the last version and the level that Kafka tells,
+# and those that the broker tells.
+DIFFERENT = {
+    "eligible.leader.replicas.version": ((1, 1), NOT_TOLD),
+    "kraft.version": ((1, None), NOT_TOLD),
+    "transaction.version": ((2, 2), (2, None)),
+}
+DIFFERENT_FEATURES: dict[str, Any] = {
+    "4.1": DIFFERENT | {"metadata.version": ((27, 27), NOT_TOLD), "share.version": ((1, None), NOT_TOLD)},
+    "4.2": DIFFERENT | {"metadata.version": ((29, 29), NOT_TOLD), "streams.version": ((1, 1), NOT_TOLD)},
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENT_FEATURES)
+def test_single_broker_tells_the_features_of_kafka_4_but_those_named_here(name: str) -> None:
+    config = load_config("", {"pybroker.as.version": name})
+    groups = GroupFeatures.of(config, NO_FEATURES)
+    (exchange,) = [each for each in exchanges(name) if each.version == 4]
+    assert exchange.response is not None
+    theirs = features_of(read_response(exchange.response, 4))
+    ours = features_of(read_response(answer(dispatcher_as(name, groups), exchange.request), 4))
+    told = {each: (theirs.get(each, NOT_TOLD), ours.get(each, NOT_TOLD)) for each in theirs.keys() | ours.keys()}
+    assert {each: pair for each, pair in told.items() if pair[0] != pair[1]} == DIFFERENT_FEATURES[name]
+
+
+def features_of(response: ApiVersionsResponse) -> dict[str, tuple[int | None, int | None]]:
+    """The last version and the level of each feature."""
+    last = {each.name: each.max_version for each in response.supported_features}
+    levels = {each.name: each.max_version_level for each in response.finalized_features}
+    return {name: (last.get(name), levels.get(name)) for name in last.keys() | levels.keys()}
 
 
 # APIs of a release that a single broker does not list, beside those that brokers send each other.
