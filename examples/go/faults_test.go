@@ -52,10 +52,11 @@ func call(t *testing.T, method string, path string, body any, found any) {
 func TestRecordIsWrittenOnceWhenTheAnswerIsLost(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	topic := fmt.Sprintf("orders-%d", time.Now().UnixNano()) // the broker keeps the topics of earlier runs
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(os.Getenv("KAFKA")),
 		kgo.AllowAutoTopicCreation(),
-		kgo.ConsumeTopics("orders"),
+		kgo.ConsumeTopics(topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 	)
 	if err != nil {
@@ -64,9 +65,9 @@ func TestRecordIsWrittenOnceWhenTheAnswerIsLost(t *testing.T) {
 	defer client.Close()
 
 	var set fault
-	call(t, "POST", "/v1/test/faults", map[string]any{"api": "Produce", "drop_response": true, "times": 1}, &set)
+	call(t, "POST", "/v1/test/faults", map[string]any{"api": "Produce", "topic": topic, "drop_response": true, "times": 1}, &set)
 	for _, value := range []string{"one", "two"} {
-		record := &kgo.Record{Topic: "orders", Value: []byte(value)}
+		record := &kgo.Record{Topic: topic, Value: []byte(value)}
 		if err := client.ProduceSync(ctx, record).FirstErr(); err != nil {
 			t.Fatal(err)
 		}

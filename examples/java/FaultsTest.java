@@ -3,6 +3,7 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.util.Map;
+import java.util.UUID;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
@@ -20,13 +21,14 @@ public class FaultsTest {
     public static void main(String[] arguments) throws Exception {
         String servers = arguments[0];
         String kit = arguments[1] + "/v1/test";
+        String topic = "orders-" + UUID.randomUUID(); // the broker keeps the topics of earlier runs
         Map<String, Object> settings = Map.of("bootstrap.servers", servers, "acks", "all", "retry.backoff.ms", 10);
         try (KafkaProducer<String, String> producer =
                 new KafkaProducer<>(settings, new StringSerializer(), new StringSerializer())) {
-            check(producer.send(new ProducerRecord<>("orders", "one")).get().offset() == 0, "the first offset is 0");
+            check(producer.send(new ProducerRecord<>(topic, "one")).get().offset() == 0, "the first offset is 0");
 
             post(kit + "/faults", "{\"api\": \"Produce\", \"error\": \"NOT_LEADER_OR_FOLLOWER\", \"times\": 2}");
-            RecordMetadata second = producer.send(new ProducerRecord<>("orders", "two")).get();
+            RecordMetadata second = producer.send(new ProducerRecord<>(topic, "two")).get();
             check(second.offset() == 1, "the second record is written once");
             check(get(kit + "/faults").contains("\"fired\":2"), "the fault has fired twice");
 
