@@ -146,7 +146,7 @@ class Brokers:
         settings = dict(_settings_of(options))
         directory = self._kept_directory(request) if self._keeps else None
         if options.mode == "process":
-            from .outside_kafka import ProcessBroker
+            from .process_broker import ProcessBroker
 
             return ProcessBroker(directory or self._new_directory(), settings, self._client)
         if directory is not None:

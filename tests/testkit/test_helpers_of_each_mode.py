@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pybroker.protocol.errors import PolicyViolationError
 from pybroker.testkit.kafka_broker import KafkaBroker
 from pybroker.testkit.kafka_cluster import KafkaCluster
-from pybroker.testkit.outside_kafka import OutsideKafka, ProcessBroker
+from pybroker.testkit.outside_kafka import OutsideKafka
+from pybroker.testkit.process_broker import ProcessBroker
 
 SKIPPED = pytest.skip.Exception
 REASONS: dict[str, tuple[Any, str]] = {
@@ -84,13 +86,44 @@ def test_helper_works_or_says_plainly_that_it_cannot(
         assert str(raised.value) == f"{helper} {why}"
 
 
-def test_faults_and_clock_need_threads(brokers: dict[str, Any]) -> None:
+def test_process_has_faults_and_acts(brokers: dict[str, Any]) -> None:
+    process = brokers["process"]
+    with process.faults.error("CreateTopics", "POLICY_VIOLATION", topic="forbidden") as fault:
+        with pytest.raises(PolicyViolationError):
+            process.create_topic("forbidden")
+        assert fault.fired == 1
+    first, second = process.acts.fence("orders"), process.acts.fence("orders")
+    assert second == {**first, "producer_epoch": first["producer_epoch"] + 1}
+    with pytest.raises(ValueError, match=r"topic 't' has no cleanup\.policy=compact"):
+        process.acts.compact("t")
+
+
+@pytest.mark.long
+def test_fault_on_a_process_stays_over_a_restart_and_ends_with_the_test(brokers: dict[str, Any]) -> None:
+    process = brokers["process"]
+    fault = process.faults.error("CreateTopics", "POLICY_VIOLATION", topic="forbidden")
+    for runs in (1, 2, 3):
+        with pytest.raises(PolicyViolationError):
+            process.create_topic("forbidden")
+        assert fault.fired == runs
+        if runs == 1:
+            process.restart()
+        else:
+            process.kill()
+            process.start()
+    process.acts.disk.full()
+    process.end_troubles()
+    assert process.faults.all() == []
+    process.append("forbidden", b"x")
+
+
+def test_clock_needs_threads(brokers: dict[str, Any]) -> None:
     cluster = brokers["cluster"]
     assert cluster.faults.all() == []
     assert cluster.clock
+    with pytest.raises(RuntimeError, match="clock needs a broker in this process: not with mode='process'"):
+        _ = brokers["process"].clock
     for name in ("faults", "clock", "acts"):
-        with pytest.raises(RuntimeError, match="not with mode='process'"):
-            getattr(brokers["process"], name)
         with pytest.raises(SKIPPED, match=f"{name} needs a broker that the test starts, and --kafka names another"):
             getattr(brokers["outside"], name)
 

@@ -43,6 +43,10 @@ class KitClient:
         """How often the fault has fired."""
         return int(self._ask("DELETE", f"/v1/test/faults/{fault}")["fired"])
 
+    def reset(self) -> None:
+        """Remove all faults, and end the trouble of the disk."""
+        self._ask("POST", "/v1/test/reset")
+
     def _ask(
         self,
         method: str,
