@@ -56,6 +56,9 @@ $ source <(pybroker completion bash)                    # or zsh, fish: Tab comp
 $ pybroker topics create demo -p 3
 $ pybroker topics list
 ```
+
+`pybroker --help` has the options of a broker, such as `--test-kit`. `pybroker cluster 3 --help` has those of a cluster
+of new brokers on this machine.
 """
 _PROFILES_TEXT = f"""
 ## Profiles

@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 
 class AioHelpers:
-    """As the methods of the broker, but awaited. The loop of the caller goes on meanwhile."""
+    """The helpers of a broker as coroutines. The caller's event loop goes on while they wait."""
 
     def __init__(self, broker: "Inspection | ClusterInspection", thread: LoopThread) -> None:
         self._broker = broker

@@ -178,5 +178,5 @@ def kafka_faults(request: pytest.FixtureRequest, _kafka_brokers: Brokers) -> Any
 
 @pytest.fixture
 def kafka_clock(request: pytest.FixtureRequest, _kafka_brokers: Brokers) -> Any:
-    """The clock of the broker that the test uses, or of all brokers of its cluster; it is not frozen after the test."""
+    """The clock of the broker that the test uses, or of all brokers of its cluster. It stays moved."""
     return _kafka_brokers.in_use(request).clock

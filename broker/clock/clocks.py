@@ -45,6 +45,7 @@ class TestClock:
         That work is one round each of retention, compaction, and the expiry of offsets, producers and transactional
         ids. Transactions that are open longer than their time-out are aborted. Members of groups stay, because the
         timers do not move. Records have the time of their producer, unless ``message.timestamp.type=LogAppendTime``.
+        The clock never goes back: on a broker that tests share, retention may delete the records of a later test.
         """
         moved_ms = duration_ms(days=days, hours=hours, minutes=minutes, seconds=seconds, ms=ms)
         await _all_done(self.moves.advance(moved_ms), wait_s)
