@@ -5,6 +5,7 @@ The checks of tags are those of the modules at the commits that ``tests/referenc
 
 import re
 import tomllib
+from collections.abc import Callable
 
 import pytest
 from packaging.version import InvalidVersion, Version
@@ -37,7 +38,7 @@ def takes_in_go(image: str) -> bool:
     return not image.startswith("confluentinc/confluent-local:")
 
 
-TAKES = {
+TAKES: dict[str, tuple[Callable[[str], bool], str]] = {
     "python": (takes_in_python, r'^KafkaContainer\("(.+)"\)$'),
     "typescript": (takes_in_node, r'^new KafkaContainer\("(.+)"\)$'),
     "go": (takes_in_go, r'^kafka\.Run\(ctx, "(.+)"\)$'),
