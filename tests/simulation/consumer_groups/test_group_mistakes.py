@@ -34,7 +34,7 @@ CAUGHT_BY: dict[str, tuple[int, str]] = {
     "a static member that leaves for a while is removed": (2, "the return of a static member changed"),
     "each heartbeat writes a record": (1, "a stable group has written"),
     "a topic made anew is taken for the old one": (13, "not healed: assigned are"),
-    "changes of topics are not seen": (11, "not healed: assigned are"),
+    "changes of topics are not seen": (31, "not healed: assigned are"),
     "the assignment of a member is not written": (1, "not healed"),
     "target assignments are not loaded": (16, "in memory"),
     "the tombstone of a member comes before those of its assignment": (1, "is deleted before its assignment"),
