@@ -12,18 +12,16 @@ from pybroker import Broker
 from pybroker.broker.faults.effects import Break, Way
 from pybroker.broker.library.broker import BlockingBroker
 from pybroker.broker.network.admission.read_pause import ReadPause
-from pybroker.broker.requests.served_versions import OWN_VERSIONS
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.errors import ErrorCode
 from support.clients.wire_client import WireClient
 from support.clients.wire_frames import request_frame
-from support.in_process.rights_table import RIGHTS
+from support.faults.requests_to_fault import SETTINGS, TOPICS, request_to_fault
 from support.in_process.served_apis import error_codes, served_apis
 from support.load.request_of_each_api import plain_request
 
 CODE = ErrorCode.POLICY_VIOLATION
 """No API answers these requests with it by itself."""
-SETTINGS = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
 CLIENT = "wire"
 LONG_MS = 3_600_000
 
@@ -31,8 +29,7 @@ LONG_MS = 3_600_000
 @pytest.fixture(scope="module")
 def broker() -> Iterator[BlockingBroker]:
     with Broker(SETTINGS) as broker, WireClient(broker.bootstrap_servers) as client:
-        topics = [{"name": name, "num_partitions": 2, "replication_factor": 1} for name in ("records", "other")]
-        response = client.ask(plain_request(ApiKey.CREATE_TOPICS, topics=topics, timeout_ms=60_000), 5)
+        response = client.ask(plain_request(ApiKey.CREATE_TOPICS, topics=TOPICS, timeout_ms=60_000), 5)
         assert not any(error_codes(response, 5))
         yield broker
 
@@ -46,17 +43,9 @@ def client(broker: BlockingBroker) -> Iterator[WireClient]:
 
 def a_request(key: ApiKey) -> tuple[Any, int]:
     """A request with at least one item, and its version."""
-    rows = RIGHTS[key]
-    if isinstance(rows, str):
-        return plain_request(key, **FIELDS_OF_OPEN.get(key, {})), OWN_VERSIONS.accepted[key].last
-    row = next((row for row in rows if row.version >= FIRST_VERSION.get(key, 0)), None)
-    assert row is not None, key
-    return plain_request(key, **row.fields), row.version
-
-
-FIELDS_OF_OPEN: dict[ApiKey, dict[str, Any]] = {ApiKey.CONSUMER_GROUP_DESCRIBE: {"group_ids": ["g"]}}
-FIRST_VERSION = {ApiKey.DESCRIBE_LOG_DIRS: 3}
-"""Earlier versions have no place for an error."""
+    found = request_to_fault(key)
+    assert found is not None, key
+    return found
 
 
 @pytest.mark.parametrize("key", served_apis(), ids=lambda key: key.name)

@@ -187,6 +187,8 @@ func main() {
 		committed(ctx, client, rest[0])
 	case "delete":
 		remove(ctx, client, rest[0])
+	case "requests":
+		sendRequests(ctx, client)
 	default:
 		must(fmt.Errorf("unknown command %s", command))
 	}
