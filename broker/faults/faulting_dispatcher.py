@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
+from ...base.frozen import frozen
 from ...base.futures import set_done
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec import decode
@@ -79,8 +80,9 @@ class FaultingDispatcher(Dispatcher):
     def _handle(self, request: Request) -> Reply:
         turn = self._turns.get(request.connection)
         if turn is not None and turn.held_count:
-            return self._hold(request, turn, None, lambda: self._with_faults(request))
-        return self._with_faults(request)
+            return self._hold(request, turn, _Start(None, lambda: self._with_faults(request)))
+        step = self._with_faults(request)
+        return self._hold(request, self._turn_of(request), step) if isinstance(step, _Start) else step
 
     # -- logins, whose requests the gate of the connection carries out
 
@@ -111,7 +113,7 @@ class FaultingDispatcher(Dispatcher):
             and not (is_of_broker and each.target.client is None)
         ]
 
-    def _with_faults(self, request: Request) -> Reply:
+    def _with_faults(self, request: Request) -> "Reply | _Start":
         faults = self._faults_of(request)
         if not faults:
             return super()._handle(request)
@@ -127,7 +129,7 @@ class FaultingDispatcher(Dispatcher):
         plan = plan_of(faults, route.key, route.version, message, self._topic_name)
         return self._carry_out(request, route, plan)
 
-    def _carry_out(self, request: Request, route: Route, plan: Plan) -> Reply:
+    def _carry_out(self, request: Request, route: Route, plan: Plan) -> "Reply | _Start":
         if plan.is_unanswerable:
             raise CloseConnectionError(f"{describe(request)}, which expects no response, failed by a fault of a test")
         if plan.rest is None:
@@ -139,7 +141,7 @@ class FaultingDispatcher(Dispatcher):
 
         wait = self.wait_of(plan)
         if wait is not None:
-            return self._hold(request, self._turn_of(request), wait, start)
+            return _Start(wait, start)
         if isinstance(plan.whole, Throttle):
             request.throttle(plan.whole.ms)
         return self.broken(request, plan, start)
@@ -241,14 +243,8 @@ class FaultingDispatcher(Dispatcher):
     def _turn_of(self, request: Request) -> "_Turn":
         return self._turns.setdefault(request.connection, _Turn())
 
-    def _hold(
-        self,
-        request: Request,
-        turn: "_Turn",
-        wait: Callable[[], "asyncio.Future[None]"] | None,
-        start: Callable[[], Reply],
-    ) -> Awaitable[list[ReplyPart] | None]:
-        held = _HeldRequest(request, wait, start)
+    def _hold(self, request: Request, turn: "_Turn", start: "_Start") -> Awaitable[list[ReplyPart] | None]:
+        held = _HeldRequest(request, start)
         request.abandon = held.abandon
         return self._held(turn, held)
 
@@ -286,27 +282,35 @@ class _Turn:
         self.held_count = 0
 
 
+@frozen
+class _Start:
+    """The start of a request, after ``wait``. It may show that a fault makes the request wait again."""
+
+    wait: Callable[[], asyncio.Future[None]] | None
+    start: Callable[[], "Reply | _Start"]
+
+
 class _HeldRequest:
     """A request that does not start yet. When its connection is lost before, it never starts."""
 
-    def __init__(
-        self, request: Request, wait: Callable[[], "asyncio.Future[None]"] | None, start: Callable[[], Reply]
-    ) -> None:
+    def __init__(self, request: Request, start: _Start) -> None:
         self._request = request
-        self._wait = wait
         self._start = start
         self._waiting: asyncio.Future[None] | None = None
         self._is_abandoned = False
 
     async def started(self) -> Reply:
         """Wait, then start the request."""
-        if self._wait is not None and not self._is_abandoned:
-            self._waiting = self._wait()
-            await self._waiting
-        if self._is_abandoned:
-            return None
-        self._request.abandon = None
-        return self._start()
+        step: Reply | _Start = self._start
+        while isinstance(step, _Start):
+            if step.wait is not None and not self._is_abandoned:
+                self._waiting = step.wait()
+                await self._waiting
+            if self._is_abandoned:
+                return None
+            self._request.abandon = None
+            step = step.start()
+        return step
 
     def abandon(self) -> None:
         self._is_abandoned = True
