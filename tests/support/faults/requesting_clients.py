@@ -75,7 +75,8 @@ class _Program(RequestingClient):
     def _next(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
-        assert line, "the client has ended"
+        if not line:
+            self.close()
         facts: dict[str, Any] = json.loads(line)
         return facts
 
@@ -86,14 +87,16 @@ class _Program(RequestingClient):
         return Outcome(**{**facts, "codes": tuple(facts.get("codes", ()))})
 
     def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        assert self._process.wait(60) == 0
+        with self._process:  # closes its input, at whose end it ends
+            pass
+        assert self._process.returncode == 0
 
 
 class _KafkaPython(RequestingClient):
     def __init__(self, servers: str) -> None:
-        self._client: Any = KafkaNetClient(bootstrap_servers=servers)
+        self._client: Any = KafkaNetClient(
+            bootstrap_servers=servers, reconnect_backoff_ms=0, reconnect_backoff_max_ms=0
+        )
         self._client.check_version()
         self._node = self._client.least_loaded_node()
         self._client.await_ready(self._node)

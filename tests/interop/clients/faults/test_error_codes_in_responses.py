@@ -44,6 +44,7 @@ NOT_SENT: dict[str, dict[ApiKey, str]] = {
     "java": {
         **dict.fromkeys(SHARE_GROUPS, "Kafka 3.9 has only version 0, which was never stable"),
         **dict.fromkeys(SHARE_OFFSETS, "Kafka 3.9 does not know the API"),
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS: "a broker without KRaft does not list it, and this client asks for the list",
     },
 }
 
@@ -94,5 +95,8 @@ def test_client_reads_the_error_code_of_a_fault_on_each_api_and_each_request_is_
 
 @pytest.mark.parametrize("name", CLIENTS)
 def test_client_cannot_send_exactly_the_apis_that_have_a_reason(client: RequestingClient, name: str) -> None:
-    unknown = {key for key in served_apis() if request_to_fault(key, client.newest.get(key, -1)) is None}
-    assert unknown == NOT_SENT[name].keys()
+    def is_sent(key: ApiKey) -> bool:
+        found = request_to_fault(key, client.newest.get(key, -1))
+        return found is not None and client.send(key, *found).error is None
+
+    assert {key for key in served_apis() if not is_sent(key)} == NOT_SENT[name].keys()

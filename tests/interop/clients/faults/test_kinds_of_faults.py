@@ -19,7 +19,7 @@ pytestmark = pytest.mark.long
 TIMEOUT_S = 60
 MS = 40
 """Of a delay, or of a throttle."""
-LOST = {"franz-go": ("EOF", "reset by peer"), "kafka-python": ("Kafka",), "java": ("disconnected",)}
+LOST = {"franz-go": ("EOF", "reset by peer"), "kafka-python": ("KafkaConnectionError",), "java": ("disconnected",)}
 """Words by which the clients report that the connection ended before the response."""
 
 

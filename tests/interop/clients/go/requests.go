@@ -62,8 +62,10 @@ func sendRequests(ctx context.Context, client *kgo.Client) {
 			newest[key] = request.MaxVersion()
 		}
 	}
-	broker := client.SeedBrokers()[0]
-	_, err := broker.Request(ctx, kmsg.NewPtrMetadataRequest()) // so that it has a connection
+	_, err := client.Request(ctx, kmsg.NewPtrMetadataRequest())
+	must(err)
+	broker := client.DiscoveredBrokers()[0]
+	_, err = broker.Request(ctx, kmsg.NewPtrMetadataRequest()) // so that it has a connection
 	must(err)
 	print(fact{"newest": newest})
 	lines := bufio.NewScanner(os.Stdin)

@@ -4,8 +4,8 @@ import java.io.InputStreamReader;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.HexFormat;
-import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.ApiVersions;
 import org.apache.kafka.clients.ClientUtils;
@@ -15,8 +15,10 @@ import org.apache.kafka.clients.NetworkClient;
 import org.apache.kafka.clients.NetworkClientUtils;
 import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.common.Node;
+import org.apache.kafka.common.errors.UnsupportedVersionException;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.AbstractRequest;
 import org.apache.kafka.common.requests.AbstractResponse;
 import org.apache.kafka.common.utils.LogContext;
@@ -32,7 +34,8 @@ public class Requests {
     private Requests(String server) {
         int colon = server.lastIndexOf(':');
         node = new Node(0, server.substring(0, colon), Integer.parseInt(server.substring(colon + 1)));
-        AdminClientConfig config = new AdminClientConfig(Map.of("bootstrap.servers", server));
+        AdminClientConfig config = new AdminClientConfig(
+            Map.of("bootstrap.servers", server, "reconnect.backoff.ms", "0", "reconnect.backoff.max.ms", "0"));
         client = ClientUtils.createNetworkClient(config, "java", new Metrics(), "requests", new LogContext(),
             new ApiVersions(), Time.SYSTEM, 1, TIMEOUT_MS, new ManualMetadataUpdater(), new DefaultHostResolver());
     }
@@ -64,11 +67,21 @@ public class Requests {
         try {
             connect();
             AbstractResponse response = answer(request);
-            List<Short> codes = response.errorCounts().keySet().stream().map(each -> each.code()).toList();
-            return "{\"codes\": " + codes + ", \"throttle_ms\": " + response.throttleTimeMs() + took(began);
-        } catch (IOException error) {
+            return "{\"codes\": " + codes(response) + ", \"throttle_ms\": " + response.throttleTimeMs() + took(began);
+        } catch (IOException | UnsupportedVersionException error) {
             return "{\"error\": \"" + error.getMessage().replace("\"", "'") + "\"" + took(began);
         }
+    }
+
+    /** The error codes of the response. Kafka does not count the one at the top of each response. */
+    private static Set<Short> codes(AbstractResponse response) {
+        Set<Short> codes = response.errorCounts().keySet().stream().map(Errors::code).collect(Collectors.toSet());
+        try {
+            codes.add((Short) response.data().getClass().getMethod("errorCode").invoke(response.data()));
+        } catch (ReflectiveOperationException error) {
+            // it has none at its top
+        }
+        return codes;
     }
 
     private static String took(long began) {
