@@ -5,24 +5,17 @@ librdkafka answers a DescribeAcls that failed with an empty list, so that kafka-
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from confluent_kafka import (
     Consumer,
-    ConsumerGroupTopicPartitions,
-    KafkaException,
     Producer,
-    TopicCollection,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._acl import AclBinding, AclBindingFilter, AclOperation, AclPermissionType
-from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
-from confluent_kafka.admin._listoffsets import OffsetSpec
-from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
-from confluent_kafka.cimpl import NewPartitions, NewTopic
+from confluent_kafka.cimpl import NewTopic
 from kafka import KafkaAdminClient
 from kafka.admin import ACLFilter, ACLOperation, ACLPermissionType, ACLResourcePatternType, ResourcePatternFilter
 from kafka.admin import NewTopic as NewTopicOfKafkaPython
@@ -60,50 +53,6 @@ def broker() -> Iterator[BlockingBroker]:
 def no_fault_is_left(broker: BlockingBroker) -> Iterator[None]:
     yield
     broker.faults.clear()
-
-
-def first(futures: dict[Any, Any]) -> Any:
-    """The result of the only future of an admin call."""
-    return next(iter(futures.values())).result(30)
-
-
-ACL = ("Topic", TOPIC, ResourcePatternType.LITERAL, "User:a", "*", AclOperation.READ, AclPermissionType.ALLOW)
-
-
-def acl(kind: type[Any]) -> Any:
-    return kind(ResourceType.TOPIC, *ACL[1:])
-
-
-def altered() -> ConfigResource:
-    entry = ConfigEntry("retention.ms", "1000", incremental_operation=AlterConfigOpType.SET)
-    return ConfigResource(ResourceType.TOPIC, TOPIC, incremental_configs=[entry])
-
-
-CALLS: dict[str, Callable[[AdminClient], Any]] = {
-    "CreateTopics": lambda admin: first(admin.create_topics([NewTopic("new", 1)])),
-    "DeleteTopics": lambda admin: first(admin.delete_topics(["other"])),
-    "CreatePartitions": lambda admin: first(admin.create_partitions([NewPartitions(TOPIC, 2)])),
-    "DescribeConfigs": lambda admin: first(admin.describe_configs([ConfigResource(ResourceType.TOPIC, TOPIC)])),
-    "IncrementalAlterConfigs": lambda admin: first(admin.incremental_alter_configs([altered()])),
-    "CreateAcls": lambda admin: first(admin.create_acls([acl(AclBinding)])),
-    "DeleteAcls": lambda admin: first(admin.delete_acls([acl(AclBindingFilter)])),
-    "DescribeGroups": lambda admin: first(admin.describe_consumer_groups(["g"])),
-    "DeleteGroups": lambda admin: first(admin.delete_consumer_groups(["g"])),
-    "OffsetFetch": lambda admin: first(admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions("g")])),
-    "ListOffsets": lambda admin: first(admin.list_offsets({TopicPartition(TOPIC, 0): OffsetSpec.latest()})),  # type: ignore[no-untyped-call]
-    "DeleteRecords": lambda admin: first(admin.delete_records([TopicPartition(TOPIC, 0, 0)])),
-    "Metadata": lambda admin: first(admin.describe_topics(TopicCollection([TOPIC]))),
-}
-
-
-@pytest.mark.parametrize("api", CALLS)
-def test_librdkafka_reports_the_error_code_of_the_fault(broker: BlockingBroker, api: str) -> None:
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "client.id": "faulted"})
-    admin.list_topics(timeout=30)
-    with broker.faults.error(api, CODE.name, client="faulted") as fault, pytest.raises(KafkaException) as raised:
-        CALLS[api](admin)
-    assert raised.value.args[0].code() == CODE
-    assert fault.fired >= 1
 
 
 def test_kafka_python_raises_the_error_of_describe_acls(broker: BlockingBroker) -> None:
