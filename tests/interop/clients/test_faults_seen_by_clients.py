@@ -1,27 +1,24 @@
-"""Faults as clients see them: the error codes that they report, and records that are written once.
-
-librdkafka answers a DescribeAcls that failed with an empty list, so that kafka-python stands in for it.
-"""
+"""Faults as applications of stock clients see them: what is reported, and records that are written once."""
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from confluent_kafka import (
-    Consumer,
-    Producer,
-    TopicPartition,
-)
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import ConfigResource
+from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, KafkaConsumer
+from kafka import TopicPartition as PartitionOfKafkaPython
 from kafka.admin import ACLFilter, ACLOperation, ACLPermissionType, ACLResourcePatternType, ResourcePatternFilter
 from kafka.admin import NewTopic as NewTopicOfKafkaPython
 from kafka.admin import ResourceType as ResourceTypeOfKafkaPython
-from kafka.errors import PolicyViolationError
+from kafka.errors import CorruptRecordError, PolicyViolationError
 from pybroker import Broker
+from pybroker.broker.faults.fault import Fault
 from pybroker.broker.library.broker import BlockingBroker
 from pybroker.protocol.errors import ErrorCode
 from support.clients.foreign_clients import client_command
@@ -95,6 +92,98 @@ def test_lost_response_makes_a_duplicate_of_librdkafka_unless_it_is_idempotent(
     after = watcher.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=30)[1]
     watcher.close()
     assert after - before == (1 if is_idempotent else 2)
+
+
+BREAKS: dict[str, Callable[[BlockingBroker], Fault]] = {
+    "drop_request": lambda broker: broker.faults.drop_request("DescribeConfigs"),
+    "drop_response": lambda broker: broker.faults.drop_response("DescribeConfigs"),
+    "cut_after": lambda broker: broker.faults.cut_after("DescribeConfigs", 6),
+    "reset": lambda broker: broker.faults.reset("DescribeConfigs"),
+}
+
+
+@pytest.mark.parametrize("kind", BREAKS)
+def test_librdkafka_reports_a_lost_connection(broker: BlockingBroker, kind: str) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    described = ConfigResource(ResourceType.TOPIC, TOPIC)
+    with BREAKS[kind](broker) as fault, pytest.raises(KafkaException) as raised:
+        admin.describe_configs([described])[described].result(30)
+    assert raised.value.args[0].code() == KafkaError._TRANSPORT
+    assert fault.fired == 1
+
+
+def test_librdkafka_waits_for_delayed_and_hanging_responses_and_tells_the_time_of_a_throttle(
+    broker: BlockingBroker,
+) -> None:
+    delay, hang = broker.faults.delay("Produce", 40, times=1), broker.faults.hang("Produce", times=1)
+    throttle = broker.faults.throttle("Produce", 40, times=1)
+    times_s: list[float] = []
+    producer = Producer(
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "throttle_cb": lambda event: times_s.append(event.throttle_time),
+        }
+    )
+    latencies_s: list[float] = []
+    for number in range(3):
+        producer.produce(TOPIC, b"value", on_delivery=lambda _, message: latencies_s.append(message.latency()))
+        if number == 1:
+            hang.wait_fired(1, 30)
+            assert producer.flush(0) == 1
+            hang.remove()
+        producer.flush(30)
+    assert latencies_s[0] >= 0.04
+    assert [fault.fired for fault in (delay, hang, throttle)] == [1, 1, 1]
+    while not times_s:
+        producer.poll(1)
+    assert times_s == [0.04]
+
+
+def test_librdkafka_reports_that_its_connections_are_refused(broker: BlockingBroker) -> None:
+    errors: list[KafkaError] = []
+    with broker.faults.refuse_connections() as fault:
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "error_cb": errors.append})
+        while len(errors) < 2:
+            producer.poll(1)
+        assert fault.fired >= 1
+    assert {error.code() for error in errors} <= {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN}
+
+
+def test_clients_in_python_report_a_wrong_checksum(broker: BlockingBroker) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    producer.produce("checked", b"value")
+    producer.flush(30)
+    with broker.faults.corrupt(topic="checked", times=1) as fault:
+        librdkafka = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "g", "check.crcs": True})
+        librdkafka.assign([TopicPartition("checked", 0, 0)])
+        message = librdkafka.poll(30)
+        assert message is not None
+        assert (error := message.error()) is not None
+        assert error.code() == KafkaError._BAD_MSG
+        librdkafka.close()
+        assert fault.fired == 1
+    with broker.faults.corrupt(topic="checked", times=1) as fault:
+        consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, consumer_timeout_ms=30_000)
+        consumer.assign([PartitionOfKafkaPython("checked", 0)])
+        consumer.seek_to_beginning()
+        with pytest.raises(CorruptRecordError):
+            next(consumer)
+        assert fault.fired == 1
+        consumer.close()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "words"), [("go", "crc"), ("java", "corrupt")])
+def test_clients_in_other_languages_report_a_wrong_checksum(broker: BlockingBroker, name: str, words: str) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    producer.produce(f"checked-by-{name}", b"value")
+    producer.flush(30)
+    command = [*client_command(name), "consume", broker.bootstrap_servers, f"checked-by-{name}", name, "1"]
+    with broker.faults.corrupt(topic=f"checked-by-{name}") as fault:
+        consumed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert consumed.returncode != 0
+    assert words in (consumed.stdout + consumed.stderr).lower()
+    assert fault.fired == 1
 
 
 def test_librdkafka_reads_on_after_each_kind_of_trouble(broker: BlockingBroker) -> None:
