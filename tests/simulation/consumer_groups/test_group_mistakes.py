@@ -23,7 +23,7 @@ CAUGHT_BY: dict[str, tuple[int, str]] = {
     "a consumer group becomes a classic one of the first generation": (6, "generation 1 follows epoch"),
     "the records of a consumer group stay when it becomes a classic one": (6, "the group is classic, and has"),
     "classic members have as much time as they like to join again": (4, "not healed"),
-    "classic members are not told to join again": (9, "not healed"),
+    "classic members are not told to join again": (24, "not healed"),
     "a partition is given out before it is given back": (2, "got the partition in epoch"),
     "members have as much time as they like to give partitions back": (38, "not healed"),
     "the previous epoch is accepted whatever the client has": (1, "a late heartbeat of epoch"),

@@ -32,7 +32,7 @@ class SubscribedTopics:
         self._changed: set[str] = set()
         """The topics that came or went since `take_changes`."""
         self._hash: int | None = None
-        """Of the topics at the last `take_changes`; None: it has to be computed anew."""
+        """The hash of the topics at the last `take_changes`; None: the next question computes it."""
 
     def copy(self) -> "SubscribedTopics":
         other = SubscribedTopics()
