@@ -13,11 +13,12 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, ScramMechanism, UserScramCredentialDeletion
+from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclBinding, AclBindingFilter, AclOperation, AclPermissionType
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
+from confluent_kafka.admin._scram import ScramMechanism, UserScramCredentialDeletion
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 from pybroker import Broker
 from pybroker.broker.library.broker import BlockingBroker
@@ -26,7 +27,6 @@ from pybroker.protocol.errors import ErrorCode
 from support.in_process.served_apis import served_apis
 
 CODE = ErrorCode.POLICY_VIOLATION
-"""Clients do not retry it."""
 TOPIC = "t"
 TIMEOUT_S = 30
 IN_TRANSACTIONS = ("AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn")
@@ -62,7 +62,6 @@ def broker() -> Iterator[BlockingBroker]:
         "offsets.topic.num.partitions": "1",
         "transaction.state.log.num.partitions": "1",
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
-        "allow.everyone.if.no.acl.found": "true",
         "super.users": "User:ANONYMOUS",
     }
     with Broker(settings) as broker:
@@ -107,7 +106,7 @@ def raise_first(errors: Iterable[Any]) -> None:
 
 def alter_by_the_older_call(admin: AdminClient) -> None:
     with pytest.deprecated_call():
-        altering = admin.alter_configs([ConfigResource(ResourceType.TOPIC, TOPIC, set_config={"retention.ms": "1000"})])
+        altering = admin.alter_configs([ConfigResource(ResourceType.TOPIC, TOPIC)])
     first(altering)
 
 
