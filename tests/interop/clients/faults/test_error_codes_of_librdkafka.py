@@ -73,7 +73,9 @@ def broker() -> Iterator[BlockingBroker]:
 
 @pytest.fixture
 def admin(broker: BlockingBroker) -> AdminClient:
-    return AdminClient(own(broker))
+    admin = AdminClient(own(broker))
+    admin.list_topics(timeout=TIMEOUT_S)  # it repeats requests that it cannot send yet
+    return admin
 
 
 def own(broker: BlockingBroker) -> dict[str, Any]:
