@@ -28,7 +28,7 @@ __all__ = ["CLIENTS", "Outcome", "RequestingClient"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the client reports of one request."""
+    """The report of a client about one request."""
 
     took_ms: int
     codes: tuple[int, ...] = ()

@@ -13,7 +13,7 @@ __all__ = ["SETTINGS", "TOPICS", "request_to_fault"]
 
 SETTINGS = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
 TOPICS = [{"name": name, "num_partitions": 2, "replication_factor": 1} for name in ("records", "other")]
-"""What the requests need on a broker, as CreateTopics takes them."""
+"""The topics that the requests name, in fields of CreateTopics."""
 FIELDS_OF_OPEN: dict[ApiKey, dict[str, Any]] = {ApiKey.CONSUMER_GROUP_DESCRIBE: {"group_ids": ["g"]}}
 FIRST_VERSION = {ApiKey.DESCRIBE_LOG_DIRS: 3}
 """Earlier versions have no place for an error."""

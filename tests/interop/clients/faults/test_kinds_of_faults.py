@@ -18,7 +18,7 @@ from support.load.request_of_each_api import plain_request
 pytestmark = pytest.mark.long
 TIMEOUT_S = 60
 MS = 40
-"""Of a delay, or of a throttle."""
+"""The time of each delay and throttle."""
 LOST = {"franz-go": ("EOF", "reset by peer"), "kafka-python": ("KafkaConnectionError",), "java": ("disconnected",)}
 """Words by which the clients report that the connection ended before the response."""
 
