@@ -55,7 +55,7 @@ class ShareOffsets:
         """DescribeShareGroupOffsets. ``asked``: partitions by topic; None: all that have a state.
 
         The share coordinator is asked only about partitions that exist, because it might still have to learn of others.
-        A partition of which it tells nothing for ``limit_s`` gets COORDINATOR_NOT_AVAILABLE.
+        A partition whose state it does not tell within ``limit_s`` gets COORDINATOR_NOT_AVAILABLE.
         """
         self._shares.lookup.check(group_id)
         partitions = list(self._known(group_id) if asked is None else self._named(asked))
