@@ -6,11 +6,11 @@ from typing import NamedTuple
 from .....protocol.errors import (
     FencedInstanceIdError,
     FencedMemberEpochError,
-    GroupMaxSizeReachedError,
     UnknownMemberIdError,
     UnreleasedInstanceIdError,
 )
 from ..modern.assignment import Assignment
+from ..modern.room import check_room
 from .consumer_group import ConsumerGroup
 from .heartbeat import JOIN_EPOCH, STATIC_LEAVE_EPOCH, Heartbeat
 from .member import ConsumerMember, nothing_assigned
@@ -71,8 +71,7 @@ def _join(group: ConsumerGroup, heartbeat: Heartbeat, max_size: int, new_member_
     member = group.members.get(member_id)
     if member is not None:  # it has lost its epoch, or a response; or it is a static member that returns
         return Arrival(member.metadata, _returned(member.current))
-    if len(group.members) >= max_size:
-        raise GroupMaxSizeReachedError(f"The consumer group has reached its maximum capacity of {max_size} members.")
+    check_room("consumer", len(group.members), max_size)
     return Arrival(MemberMetadata(member_id), nothing_assigned(member_id), is_new=True)
 
 

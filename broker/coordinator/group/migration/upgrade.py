@@ -9,7 +9,7 @@ from collections.abc import Set
 from uuid import UUID
 
 from .....protocol.codec import DecodeError
-from .....protocol.errors import GroupIdNotFoundError, GroupMaxSizeReachedError
+from .....protocol.errors import GroupIdNotFoundError
 from ..consumer.heartbeat import Heartbeat
 from ..consumer.name_patterns import check_new_pattern
 from ..consumer.records import (
@@ -25,6 +25,7 @@ from ..consumer.states import MemberState
 from ..group import Group
 from ..member import Member
 from ..modern.assignment import Assignment, assignment_of, pairs
+from ..modern.room import check_room
 from ..modern.topics import TopicLookup
 from .client_protocol import Subscription, read_assignment, read_subscription
 from .policy import MigrationPolicy
@@ -49,8 +50,8 @@ def check_upgrade(group: Group, joining: Heartbeat, policy: MigrationPolicy, max
     if (reason := _refusal(group, policy, max_size)) is not None:
         raise _refused(group, reason)
     is_known = joining.member_id in group.members or joining.instance_id in group.static_members
-    if len(group.members) >= max_size and not is_known:
-        raise GroupMaxSizeReachedError(f"The consumer group has reached its maximum capacity of {max_size} members.")
+    if not is_known:
+        check_room("consumer", len(group.members), max_size)
     if joining.pattern:
         check_new_pattern(joining.pattern, ())  # members of the classic protocol have none
 

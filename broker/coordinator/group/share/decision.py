@@ -6,13 +6,13 @@ from typing import NamedTuple
 from .....protocol.errors import (
     ErrorCode,
     FencedMemberEpochError,
-    GroupMaxSizeReachedError,
     UnknownMemberIdError,
 )
 from ..modern.assignment import Assignment
 from ..modern.assignors.assignor import run_through
 from ..modern.heartbeat_answer import HeartbeatAnswer
 from ..modern.records import GroupEpoch, TargetEpoch
+from ..modern.room import check_room
 from ..modern.subscribed_topics import NO_CHANGES
 from ..modern.target_changes import target_records
 from ..modern.topics import TopicLookup
@@ -66,9 +66,8 @@ class _Stay:
         self._heartbeat = heartbeat
         self._world = world
         known = group.members.get(heartbeat.member_id)
-        max_size = world.settings.max_size
-        if known is None and len(group.members) >= max_size:
-            raise GroupMaxSizeReachedError(f"The share group has reached its maximum capacity of {max_size} members.")
+        if known is None:
+            check_room("share", len(group.members), world.settings.max_size)
         if known is None and heartbeat.member_epoch != JOIN_EPOCH:
             raise _unknown(group, heartbeat)
         self._is_new = known is None

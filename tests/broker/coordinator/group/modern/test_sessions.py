@@ -21,7 +21,7 @@ class World:
             self.sessions.keep_alive(self.group, member_id)
 
 
-def test_one_session_ends_in_a_turn_of_the_event_loop() -> None:
+def test_sessions_that_are_over_end_one_by_one_in_turns_of_the_event_loop() -> None:
     world = World("a", "b", "c")
     for count in (1, 2, 3, 3):
         world.time.turn()
