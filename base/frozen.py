@@ -10,7 +10,7 @@ from operator import attrgetter
 from types import MethodType
 from typing import Any, NoReturn, TypeVar, dataclass_transform, overload
 
-__all__ = ["compiled_init", "frozen"]
+__all__ = ["InitAtFirstUse", "frozen"]
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ def frozen(
         # Without a docstring `dataclasses` builds one from the signature.
         declared.__doc__ = declared.__doc__ or declared.__name__
         made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(declared)
-        methods: dict[str, Any] = {"__init__": _InitAtFirstUse(made), **_SHARED}
+        methods: dict[str, Any] = {"__init__": InitAtFirstUse(made, is_frozen=True), **_SHARED}
         if eq:
             compared = tuple(field.name for field in dataclasses.fields(made) if field.compare)
             methods |= _comparisons(attrgetter(*compared) if compared else _nothing)
@@ -45,7 +45,7 @@ def frozen(
     return make if declaration is None else make(declaration)
 
 
-def compiled_init(made: type, *, is_frozen: bool) -> Callable[..., None]:
+def _compiled_init(made: type, *, is_frozen: bool) -> Callable[..., None]:
     """Returns ``__init__(self, field, …, *, field=default, …)`` as `dataclasses` would write it."""
     names: dict[str, Any] = {"missing": object()}
     positional: list[str] = []
@@ -82,14 +82,15 @@ def compiled_init(made: type, *, is_frozen: bool) -> Callable[..., None]:
     return init  # type: ignore[no-any-return]
 
 
-class _InitAtFirstUse:
-    """Stands for ``__init__`` until somebody asks for it, to call it or to see its parameters."""
+class InitAtFirstUse:
+    """Stands for ``__init__`` of a dataclass until somebody asks for it, to call it or to see its parameters."""
 
-    def __init__(self, made: type) -> None:
+    def __init__(self, made: type, *, is_frozen: bool) -> None:
         self._made = made
+        self._is_frozen = is_frozen
 
     def __get__(self, instance: object, owner: type) -> Callable[..., None]:
-        init = compiled_init(self._made, is_frozen=True)
+        init = _compiled_init(self._made, is_frozen=self._is_frozen)
         type.__setattr__(self._made, "__init__", init)
         return init if instance is None else MethodType(init, instance)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, ClassVar, Generic, TypeVar
 
-from ...base.frozen import compiled_init, frozen
+from ...base.frozen import frozen
 
 T = TypeVar("T")
 
@@ -178,12 +178,6 @@ class Struct:
     """All of an object's values at once, for comparisons: encoders compare tagged fields with their defaults."""
 
     unknown_tags: dict[int, bytes] | None = None
-
-    def __init__(self, **values: Any) -> None:
-        # Only the first object of a class comes here.
-        init = compiled_init(type(self), is_frozen=False)
-        type(self).__init__ = init  # type: ignore[method-assign]
-        init(self, **values)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

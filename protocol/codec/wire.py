@@ -18,6 +18,7 @@ from operator import attrgetter
 from typing import Any, Protocol, TypeVar, cast, dataclass_transform, overload, runtime_checkable
 from uuid import UUID
 
+from ...base.frozen import InitAtFirstUse
 from .schema import (
     Array,
     Blob,
@@ -328,7 +329,8 @@ def struct(declaration: type[StructT]) -> type[StructT]:
     """Turn a declaration into a slotted dataclass with a ``SCHEMA``."""
     # Without a docstring `dataclasses` builds one from the signature, which takes longer than everything else here.
     declaration.__doc__ = declaration.__doc__ or declaration.__name__
-    made = dataclasses.dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)(declaration)
+    made: Any = dataclasses.dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)(declaration)
+    made.__init__ = InitAtFirstUse(made, is_frozen=False)
     fields = [
         named(field.name)
         for field in dataclasses.fields(made)
@@ -336,7 +338,7 @@ def struct(declaration: type[StructT]) -> type[StructT]:
     ]
     made.SCHEMA = StructSchema(made.__name__, tuple(fields))
     made.VALUES = attrgetter("unknown_tags", *(field.name for field in fields))
-    return made
+    return cast("type[StructT]", made)
 
 
 @dataclass_transform(
