@@ -131,7 +131,7 @@ def _other_level(feature: str, protocols: str) -> str:
     """``protocols``: the name of ``group.coordinator.rebalance.protocols``, as the user gave it."""
     of_feature = {GROUP_VERSION: f"add consumer to {protocols}", SHARE_VERSION: f"add share to {protocols}"}
     way = of_feature.get(feature, "start a newer pybroker")
-    return f"{way}, or lower the level: kafka-features downgrade --feature {feature}=0"
+    return f"{way}, or lower the level: pybroker cluster features {feature}=0"
 
 
 def _other_store(error: MetadataStoreError, setting: str) -> str | None:

@@ -3,6 +3,7 @@
 from ..verb import Noun
 from .describe_cluster import BROKERS, INFO
 from .elect_leaders import ELECT
+from .features import FEATURES
 from .health import HEALTH, WAIT
 from .log_directories import LOG_DIRS
 from .reassign import REASSIGN
@@ -12,5 +13,5 @@ __all__ = ["CLUSTER"]
 CLUSTER = Noun(
     "cluster",
     "Checks a cluster, waits for it, and moves its partitions.",
-    (INFO, HEALTH, WAIT, BROKERS, LOG_DIRS, ELECT, REASSIGN),
+    (INFO, HEALTH, WAIT, BROKERS, LOG_DIRS, ELECT, REASSIGN, FEATURES),
 )

@@ -6,10 +6,12 @@ from ...base.frozen import frozen
 
 __all__ = [
     "ClusterBroker",
+    "ClusterFeature",
     "ClusterHealth",
     "ClusterNumbers",
     "ClusterProblem",
     "Election",
+    "FeatureChange",
     "LogDirectory",
     "PartitionMove",
     "PartitionMoveState",
@@ -42,6 +44,27 @@ class ClusterBroker:
     leaders: Annotated[int, "partitions that it leads"]
     replicas: Annotated[int, "partitions of which it has a replica"]
     out_of_sync: Annotated[int, "its replicas that are not in sync"]
+
+
+@frozen(kw_only=True)
+class ClusterFeature:
+    """A feature of the cluster (KIP-584)."""
+
+    feature: str
+    level: Annotated[int, "the level that all brokers follow; 0: the feature is off"]
+    lowest: Annotated[int | None, "lowest level that all brokers support; null: they do not say"]
+    highest: Annotated[int | None, "highest level that all brokers support; null: they do not say"]
+
+
+@frozen(kw_only=True)
+class FeatureChange:
+    """A change of a feature's level, or with ``--dry-run`` one that would be accepted."""
+
+    feature: str
+    old_level: int
+    new_level: int
+    change: Annotated[str, "raised, lowered or kept"]
+    is_dry_run: bool
 
 
 @frozen(kw_only=True)

@@ -58,7 +58,7 @@ FAILURES: list[tuple[Callable[[KazooClient], None], tuple[str, ...]]] = [
         level_of_share_groups,
         (
             "share.version is 1 in this cluster, but this broker supports levels up to 0",
-            "add share to group.coordinator.rebalance.protocols, or lower the level: kafka-features downgrade",
+            "add share to group.coordinator.rebalance.protocols, or lower the level: pybroker cluster features",
         ),
     ),
 ]
