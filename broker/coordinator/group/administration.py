@@ -1,13 +1,13 @@
 """Lists, describes and deletes groups, and expires their offsets (KIP-211, KIP-229, KIP-496, KIP-518)."""
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode
 from .base import GroupBase
-from .offset_log import OffsetLog
+from .modern.deletions import Deletions
 from .registry import GroupRegistry
 from .results import GroupListing, GroupSummary
 from .settings import GroupSettings
@@ -22,6 +22,10 @@ _NAMED_PARTITIONS = 5
 """In a text of the timeline."""
 
 
+def _ignore(error: ErrorCode) -> None:
+    """Nobody waits for the records."""
+
+
 class Administration:
     """Requests of administrators, and the expiry of offsets."""
 
@@ -29,12 +33,12 @@ class Administration:
         self,
         settings: GroupSettings,
         registry: GroupRegistry,
-        offset_log: OffsetLog,
+        deletions: Deletions,
         now_ms: Callable[[], int],
     ) -> None:
         self._settings = settings
         self._registry = registry
-        self._offset_log = offset_log
+        self._deletions = deletions
         self._now_ms = now_ms
         self.deleted_offsets = 0
         """How many offsets clients have deleted, since the start."""
@@ -68,8 +72,11 @@ class Administration:
         group = self._registry.get(group_id)
         return GroupSummary(ErrorCode.NONE, GroupState.DEAD.value) if group is None else group.summary()
 
-    def delete_group(self, group_id: str) -> ErrorCode:
-        """DeleteGroups. NON_EMPTY_GROUP for a group with members."""
+    def delete_group(self, group_id: str, done: Callable[[ErrorCode], None] = _ignore) -> ErrorCode:
+        """DeleteGroups. NON_EMPTY_GROUP for a group with members.
+
+        Returns NONE when the group is deleted in memory; then ``done`` gets whether that is stored, see `Deletions`.
+        """
         error = self._registry.check(group_id, may_be_empty=True)
         if error is not ErrorCode.NONE:
             return error
@@ -78,13 +85,16 @@ class Administration:
             return ErrorCode.GROUP_ID_NOT_FOUND
         if not group.is_empty:
             return ErrorCode.NON_EMPTY_GROUP
-        self._clear(group, group.offsets.remove_all(), is_deleted=True)
+        self._clear(group, group.offsets.remove_all(), done, is_deleted=True)
         return ErrorCode.NONE
 
     def delete_offsets(
-        self, group_id: str, partitions: Collection[TopicPartition]
+        self, group_id: str, partitions: Collection[TopicPartition], done: Callable[[ErrorCode], None] = _ignore
     ) -> tuple[ErrorCode, dict[TopicPartition, ErrorCode]]:
-        """OffsetDelete. GROUP_SUBSCRIBED_TO_TOPIC for partitions of topics that a member reads."""
+        """OffsetDelete. GROUP_SUBSCRIBED_TO_TOPIC for partitions of topics that a member reads.
+
+        When the error is NONE, ``done`` gets whether the deletion is stored, see `Deletions`.
+        """
         error = self._registry.check(group_id)
         if error is not ErrorCode.NONE:
             return error, {}
@@ -107,7 +117,9 @@ class Administration:
             if removed:
                 text = f"a client deleted the offsets of {_places(removed)}"
                 group.timeline.note(EventKind.OFFSETS_DELETED, text, group.generation_id, self._now_ms())
-            self._clear(group, removed)
+            self._clear(group, removed, done)
+        else:
+            done(ErrorCode.NONE)
         return ErrorCode.NONE, codes
 
     def forget_partitions(self, partitions: Collection[TopicPartition]) -> None:
@@ -146,9 +158,18 @@ class Administration:
         self.expired_offsets += count
         return count
 
-    def _clear(self, group: GroupBase, removed: Iterable[TopicPartition], *, is_deleted: bool = False) -> None:
+    def _clear(
+        self,
+        group: GroupBase,
+        removed: Collection[TopicPartition],
+        done: Callable[[ErrorCode], None] | None = None,
+        *,
+        is_deleted: bool = False,
+    ) -> None:
         """Write tombstones for ``removed`` offsets. A group without members and offsets is removed too, unless a client
         that got a member id is about to join.
+
+        ``done``: see `Deletions`; None: no client waits.
         """
         group_keys: Sequence[bytes] = ()
         if is_deleted or group.is_finished:
@@ -156,7 +177,7 @@ class Administration:
             group_keys = group.tombstones()
             group.bury(self._now_ms())
             self._registry.remove(group)
-        self._offset_log.store_tombstones(group.group_id, removed, group_keys)
+        self._deletions.write(group, removed, group_keys, done)
 
 
 def _places(partitions: Collection[TopicPartition]) -> str:

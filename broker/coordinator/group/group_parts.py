@@ -12,6 +12,7 @@ from .group_log import GroupLog
 from .joining import Joins
 from .membership import Membership
 from .migration.conversions import Conversions
+from .modern.deletions import Deletions
 from .offset_log import OffsetLog
 from .rebalance import Rebalances
 from .record_log import RecordLog
@@ -56,4 +57,4 @@ class GroupParts:
         )
         self.membership = Membership(settings, registry, rebalances, joins, syncs, offset_log, self.consumers, now_ms)
         self.commits = Commits(settings, registry, rebalances, offset_log, now_ms)
-        self.administration = Administration(settings, registry, offset_log, now_ms)
+        self.administration = Administration(settings, registry, Deletions(registry, offset_log, reload), now_ms)

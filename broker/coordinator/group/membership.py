@@ -127,7 +127,10 @@ class Membership:
         return ErrorCode.NONE
 
     def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> LeaveResult:
-        """LeaveGroup. A member is named by its id, or by its instance id alone."""
+        """LeaveGroup. A member is named by its id, or by its instance id alone.
+
+        The members are removed in memory; `after_leave` tells when that is stored.
+        """
         error = self._registry.check(group_id)
         if error is not ErrorCode.NONE:
             return LeaveResult(error)
@@ -136,6 +139,10 @@ class Membership:
             group = self._registry.get(group_id)  # after the member before, it may have another type
             left.append(LeftMember(each.member_id, each.group_instance_id, self._leave_one(group, each)))
         return LeaveResult(ErrorCode.NONE, tuple(left))
+
+    def after_leave(self, group_id: str, done: Callable[[ErrorCode], None]) -> None:
+        """Call ``done`` when it is stored, or cannot be, that members left. A classic group does not wait for that."""
+        self._consumers.after_leave(group_id, done)
 
     def _leave_one(self, group: GroupBase | None, leaving: LeavingMember) -> ErrorCode:
         if isinstance(group, Group):

@@ -48,18 +48,24 @@ class OffsetLog:
         self._log.append(group_id, records, done, producer)
 
     def store_tombstones(
-        self, group_id: str, partitions: Iterable[TopicPartition], group_keys: Iterable[bytes]
+        self,
+        group_id: str,
+        partitions: Iterable[TopicPartition],
+        group_keys: Iterable[bytes],
+        done: AppendDone | None = None,
     ) -> None:
         """Write tombstones for offsets and for the other keys of the group.
 
-        No request waits for them. As in Kafka they are written even when too few replicas are in sync: lost tombstones
-        are written again when the offsets expire again.
+        ``done`` gets the outcome; None: no request waits for it. Then, as in Kafka, they are written even when too few
+        replicas are in sync: lost tombstones are written again when the offsets expire again.
         """
         records = [(key, None) for key in (*(encode_offset_key(group_id, p) for p in partitions), *group_keys)]
 
         def finish(outcome: AppendOutcome) -> None:
             if isinstance(outcome, KafkaError):
                 logger.warning("group %s: tombstones not written: %s", group_id, outcome.code.name)
+            if done is not None:
+                done(outcome)
 
         if records:
-            self._log.append(group_id, records, finish, awaits_replicas=False)
+            self._log.append(group_id, records, finish, awaits_replicas=done is not None)

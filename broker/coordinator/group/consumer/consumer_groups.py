@@ -34,7 +34,7 @@ from ..modern.subscribed_topics import TopicChanges
 from ..modern.subscriptions import SubscriptionIndex
 from ..modern.target_runs import ComputedTarget
 from ..modern.topics import TopicLookup
-from ..modern.writing import GroupWriter
+from ..modern.writing import GroupWriter, Written
 from ..record_log import RecordLog
 from ..registry import GroupRegistry
 from ..results import LeavingMember
@@ -248,6 +248,10 @@ class ConsumerGroups:
             return error.code
         self._remove(group, member.member_id, f"LeaveGroup (client's reason: {leaving.reason or 'not provided'})")
         return ErrorCode.NONE
+
+    def after_leave(self, group_id: str, done: Written) -> None:
+        """Call ``done`` as soon as it is written, or cannot be, that members left a group."""
+        self._writer.after_newest(group_id, done)
 
     # -- groups that come and go
 

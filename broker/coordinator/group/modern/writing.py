@@ -22,7 +22,7 @@ from ..records import encode_group
 from ..registry import GroupRegistry
 from .group import ModernGroup
 
-__all__ = ["GroupWriter", "Written"]
+__all__ = ["GroupWriter", "Written", "write_error"]
 
 logger = logging.getLogger(__name__)
 
@@ -113,6 +113,14 @@ class GroupWriter(Generic[G, R]):
         else:
             batch.waiting.append(done)
 
+    def after_newest(self, group_id: str, done: Written) -> None:
+        """Call ``done`` as soon as no batch of the group id is being written, whatever type its group has now."""
+        batch = self._newest.get(group_id)
+        if batch is None:
+            done(ErrorCode.NONE)
+        else:
+            batch.waiting.append(done)
+
     def _fits(self, partition: int, pairs: Iterable[tuple[bytes, bytes | None]]) -> bool:
         limit = self._max_batch_bytes(partition)
         size = sum(len(key) + len(value or b"") + _RECORD_BYTES for key, value in pairs)
@@ -124,7 +132,7 @@ class GroupWriter(Generic[G, R]):
             del self._newest[group.group_id]
         error = ErrorCode.NONE
         if isinstance(outcome, KafkaError):
-            error = _write_error(outcome.code)
+            error = write_error(outcome.code)
             level = logging.INFO if error is ErrorCode.NOT_COORDINATOR else logging.WARNING
             logger.log(level, "group %s: change not stored: %s", group.group_id, outcome.code.name)
             if self._registry.get(group.group_id) is group and self._registry.ownership.is_active:
@@ -133,7 +141,7 @@ class GroupWriter(Generic[G, R]):
             done(error)
 
 
-def _write_error(code: ErrorCode) -> ErrorCode:
+def write_error(code: ErrorCode) -> ErrorCode:
     """The error code for a member whose change was not written, or perhaps later: it sends its heartbeat again."""
     return ErrorCode.COORDINATOR_NOT_AVAILABLE if code is ErrorCode.REQUEST_TIMED_OUT else store_group_error(code)
 
