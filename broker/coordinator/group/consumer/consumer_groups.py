@@ -151,11 +151,12 @@ class ConsumerGroups:
             return
         group = self._registry.get(request.group_id)
         if answer.member_epoch < 0 or not isinstance(group, ConsumerGroup):
+            pending.send()
             return
         if answer.member_id in group.members:
             self._timers.keep_alive(group, answer.member_id)
         self._patterns.maybe_begin(group, hidden)
-        self._targets.maybe_begin(group)
+        self._targets.maybe_begin(group, tries_again=request.member_epoch == JOIN_EPOCH)
         pending.hold(self._targets, request, answer, self._decide)
 
     def _decide(self, request: Heartbeat, reply: HeartbeatReply) -> HeartbeatAnswer:

@@ -6,9 +6,10 @@ the next one, a heartbeat interval later.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol, Self, TypeVar
 
-from .....protocol.errors import ErrorCode, KafkaError
+from .....protocol.errors import ErrorCode, KafkaError, UnknownServerError
 from .heartbeat_answer import HeartbeatAnswer, HeartbeatReply, refused
 from .target_runs import TargetRunsOf
 
@@ -26,17 +27,25 @@ R = TypeVar("R", bound=_AnyHeartbeat)
 
 
 class PendingReply:
-    """A response that is sent once."""
+    """A response that is sent once: after `send` when its records are written, or after `hold` with the target."""
 
     def __init__(self, reply: HeartbeatReply) -> None:
         self._reply = reply
-        self._is_held = False
+        self._written: HeartbeatAnswer | None = None
+        self._may_send = False
         self._is_told = False
 
     def written(self, answer: HeartbeatAnswer) -> None:
         """The records are written on which this answer depends, or are not: then it has an error."""
-        if not self._is_held or answer.error is not ErrorCode.NONE:
+        if self._may_send or answer.error is not ErrorCode.NONE:
             self._tell(answer)
+        self._written = answer
+
+    def send(self) -> None:
+        """The response waits for its records only."""
+        self._may_send = True
+        if self._written is not None:
+            self._tell(self._written)
 
     def hold(
         self,
@@ -45,18 +54,25 @@ class PendingReply:
         first: HeartbeatAnswer,
         decide: Callable[[R, HeartbeatReply], HeartbeatAnswer],
     ) -> None:
-        """If a target is being computed, wait for it, and then decide what the member gets of it.
+        """If a target is being computed, wait for it, and then decide what the member gets of it. Else see `send`.
 
         ``first``: the decision until now. ``decide``: raises KafkaError when the request is refused.
         """
-        if not self._is_told:
-            self._is_held = targets.after(request.group_id, self._decide_again, request, first, decide)
+        if not targets.after_own(request.group_id, partial(self._go_on, request, first, decide)):
+            self.send()
 
-    def _decide_again(
-        self, request: R, first: HeartbeatAnswer, decide: Callable[[R, HeartbeatReply], HeartbeatAnswer]
+    def _go_on(
+        self,
+        request: R,
+        first: HeartbeatAnswer,
+        decide: Callable[[R, HeartbeatReply], HeartbeatAnswer],
+        has_failed: bool,
     ) -> None:
-        """Decide as if this were the member's next heartbeat."""
+        """Decide as if this were the member's next heartbeat. The old target stays when there is no new one."""
         if self._is_told:  # the records of the first decision were not written
+            return
+        if has_failed:
+            self._tell(refused(UnknownServerError("The new target assignment cannot be computed or stored.")))
             return
 
         def written(answer: HeartbeatAnswer) -> None:

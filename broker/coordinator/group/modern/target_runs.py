@@ -44,8 +44,8 @@ class TargetRunsOf(ABC, Generic[G]):
         self._running: dict[str, TurnsOf[ComputedTarget]] = {}
         self._failed: dict[str, int] = {}
         """By group id, the epoch for which no target could be computed."""
-        self._waiting: dict[str, list[Callable[[], None]]] = {}
-        """By group id, what waits for the end of the computation."""
+        self._waiting: dict[str, list[Callable[[bool], None]]] = {}
+        """By group id, what waits for the end of the computation; it is given whether there is no target."""
 
     @abstractmethod
     def _assignor_name(self, group: G) -> str: ...
@@ -54,9 +54,14 @@ class TargetRunsOf(ABC, Generic[G]):
     def _steps(self, group: G) -> Generator[None, None, Assigned]:
         """Compute the target of the group's epoch in short steps."""
 
-    def maybe_begin(self, group: G) -> None:
-        """Compute the target of a group that has none for its epoch."""
+    def maybe_begin(self, group: G, *, tries_again: bool = False) -> None:
+        """Compute the target of a group that has none for its epoch.
+
+        ``tries_again``: also when that failed before.
+        """
         group_id, epoch = group.group_id, group.epoch
+        if tries_again and group_id not in self._running:
+            self._failed.pop(group_id, None)
         is_due = epoch > group.target_epoch and group.members and self._failed.get(group_id) != epoch
         if not is_due or group.is_dead or group_id in self._running:
             return
@@ -81,9 +86,13 @@ class TargetRunsOf(ABC, Generic[G]):
 
     def after(self, group_id: str, done: Callable[[Unpack[Arguments]], None], *arguments: *Arguments) -> bool:
         """Call ``done`` when the computation under way ends, whatever its result. Returns False when there is none."""
+        return self.after_own(group_id, lambda has_failed: done(*arguments))
+
+    def after_own(self, group_id: str, done: Callable[[bool], None]) -> bool:
+        """Like `after`; ``done`` is given whether the target could not be computed or stored."""
         if group_id not in self._running:
             return False
-        self._waiting.setdefault(group_id, []).append(partial(done, *arguments))
+        self._waiting.setdefault(group_id, []).append(done)
         return True
 
     def is_late(self, group: G) -> bool:
@@ -120,10 +129,11 @@ class TargetRunsOf(ABC, Generic[G]):
     def _release(self, group: G) -> None:
         """Go on with what waited, one after another in turns of the event loop."""
         waiting = self._waiting.pop(group.group_id, [])
+        has_failed = self._failed.get(group.group_id) == group.epoch
 
         def go_on() -> Generator[None, None, None]:
             for done in waiting:
-                done()
+                done(has_failed)
                 yield
 
         if waiting:

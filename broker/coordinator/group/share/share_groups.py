@@ -100,9 +100,11 @@ class ShareGroups:
         group = self.lookup.known(request.group_id)
         if group is not None and answer.member_id in group.members:
             self._sessions.keep_alive(group, answer.member_id)
-            self._targets.maybe_begin(group)
+            self._targets.maybe_begin(group, tries_again=request.member_epoch == JOIN_EPOCH)
             self.initializations.maybe_begin(group)
             pending.hold(self._targets, request, answer, self._decide)
+        else:
+            pending.send()
 
     def _decide(self, request: ShareHeartbeat, reply: HeartbeatReply) -> HeartbeatAnswer:
         """Raises KafkaError when the request is refused."""

@@ -192,11 +192,26 @@ async def test_member_of_a_large_group_gets_its_partitions_by_the_heartbeat_with
     assert sum(map(len, kept.values())) == 1_500
 
 
-async def test_heartbeat_of_a_large_group_is_answered_when_its_target_cannot_be_computed() -> None:
+async def test_member_whose_join_makes_a_target_necessary_that_fails_is_told_so_and_the_others_keep_theirs() -> None:
     world = await ConsumerWorld.loaded(Topics(t=3_000))
+    await world.beat("a", 0, names=("t",))
     with patch.dict(ASSIGNORS, {"uniform": _Failing()}):
-        joined = await world.beat("a", 0, names=("t",))
-    assert (joined.error, joined.member_epoch, joined.assignment) == (ErrorCode.NONE, 1, {})
+        assert (await world.beat("b", 0, names=("t",))).error is ErrorCode.UNKNOWN_SERVER_ERROR
+        other = await world.beat("a", 2)
+        assert (other.error, other.member_epoch, other.assignment) == (ErrorCode.NONE, 2, None)
+        assert (await world.beat("b", 0, names=("t",))).error is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert (await world.beat("b", 0, names=("t",))).error is ErrorCode.NONE
+    kept = (await world.beat("a", 2)).assignment
+    assert kept is not None
+    assert sum(map(len, kept.values())) == 1_500
+
+
+async def test_member_is_told_when_the_target_of_a_large_group_is_too_large_to_store() -> None:
+    world = await ConsumerWorld.loaded(Topics(t=3_000))
+    world.log.max_message_bytes = 2_000
+    assert (await world.beat("a", 0, names=("t",))).error is ErrorCode.UNKNOWN_SERVER_ERROR
+    world.log.max_message_bytes = 1 << 20
+    assert (await world.beat("a", 0, names=("t",))).assignment == world.topics.assignment(t=range(3_000))
 
 
 async def test_heartbeat_that_waits_for_a_target_is_answered_when_the_coordinator_moves() -> None:
