@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from pybroker import Broker
-from support.clients.foreign_clients import CACHE, JAVA_OPTIONS, bring, java_from_source
+from support.clients.foreign_clients import CACHE, bring
 from support.plugin_runs import run_inside
+from support.processes.java_programs import java_program
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -39,7 +40,6 @@ def test_the_fastapi_example_passes(pytester: pytest.Pytester) -> None:
     run_example(pytester, "fastapi").assert_outcomes(passed=2)
 
 
-@pytest.mark.long
 def test_the_go_example_passes_again_on_the_same_broker(places: tuple[str, str]) -> None:
     bring("go")  # its modules, too
     servers, http = places
@@ -57,12 +57,9 @@ def test_the_go_example_passes_again_on_the_same_broker(places: tuple[str, str])
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.long
 def test_the_java_example_passes_again_on_the_same_broker(places: tuple[str, str]) -> None:
-    java = java_from_source()
     bring("java")
-    libs = CACHE / "kafka-clients-4.1.1" / "libs"
-    command = [java, *JAVA_OPTIONS, "-cp", f"{libs}/*", str(EXAMPLES / "java" / "FaultsTest.java"), *places]
+    command = [*java_program(EXAMPLES / "java" / "FaultsTest.java", CACHE / "kafka-clients-4.1.1" / "libs"), *places]
     for _ in range(2):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.stdout.splitlines()[-1:] == ["passed"], done.stdout + done.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from pybroker import Broker
+from support.clients.foreign_clients import CACHE, bring, java_from_source
 from support.source_tree import ROOT
 
 pytestmark = pytest.mark.long
@@ -19,6 +20,8 @@ RUNS = re.compile(r"^ +- run: (.+)$", re.MULTILINE)
 QUOTED = re.compile(r"`((?:pip install|pip wheel|pytest)[^`]*)`")
 NOT_COPIED = shutil.ignore_patterns(".*", "tests", "*.egg-info", "__pycache__", "build")
 NAMED_SERVER = "localhost:9092"
+NAMED_KIT = "http://localhost:8092"
+WITH_KIT = {"pybroker.http.listeners": "HTTP://127.0.0.1:0", "pybroker.test.kit": "true"}
 
 
 @pytest.fixture(scope="module")
@@ -74,3 +77,18 @@ def test_steps_of_the_github_workflow_pass(environment: Mapping[str, str], check
         assert broker.bootstrap_servers in steps[-1]
         *_, said = [run(step, tmp_path, environment) for step in steps]
     assert re.search(r"\b2 passed, 1 skipped\b", said), said
+
+
+def test_command_in_the_comment_of_the_java_example_passes() -> None:
+    java_from_source()
+    bring("java")
+    (command,) = re.findall(r"java -cp .+", (EXAMPLES / "java" / "FaultsTest.java").read_text())
+    libs = CACHE / "kafka-clients-4.1.1" / "libs"
+    with Broker(WITH_KIT) as broker:
+        assert broker.http_url is not None
+        places = {"libs": str(libs), NAMED_SERVER: broker.bootstrap_servers, NAMED_KIT: broker.http_url}
+        for named, here in places.items():
+            assert named in command
+            command = command.replace(named, here)
+        said = run(command, EXAMPLES / "java", os.environ)
+    assert said.splitlines()[-1] == "passed"
