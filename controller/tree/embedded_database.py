@@ -24,6 +24,7 @@ from .metadata_store import (
     StoreVersionError,
     StoreWriteError,
 )
+from .node_acl_table import VERSION_WITH_ACLS, read_acls, version_of, write_acls
 from .znode_tree import RowChange, Znode, ZnodeTree
 
 if TYPE_CHECKING:
@@ -267,15 +268,15 @@ class EmbeddedDatabase:
 
     def _check_schema(self, connection: "sqlite3.Connection") -> bool:
         """Whether the database is new. Raises StoreCorruptError."""
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        version = version_of(connection)
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         if tables == 0 and version == 0:
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
             return True
-        if version != SCHEMA_VERSION:
+        if version not in (SCHEMA_VERSION, VERSION_WITH_ACLS):
             raise StoreVersionError(
-                str(self._path), f"has a metadata tree of version {version}, this pybroker reads {SCHEMA_VERSION}"
+                str(self._path), f"has a metadata tree of version {version}, this pybroker reads {VERSION_WITH_ACLS}"
             )
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
@@ -314,6 +315,7 @@ class EmbeddedDatabase:
         connection.executemany(
             "DELETE FROM znode WHERE path = ?", [(change.path,) for change in rows if change.after is None]
         )
+        write_acls(connection, rows)
         connection.execute("UPDATE counter SET value = ? WHERE name = 'zxid'", (zxid,))
         if self._unwritten_session is not None:
             connection.execute("UPDATE counter SET value = ? WHERE name = 'session'", (self._unwritten_session,))
@@ -342,7 +344,9 @@ def _read_tree(connection: "sqlite3.Connection") -> tuple[ZnodeTree, int]:
         "SELECT path, data, czxid, mzxid, pzxid, ctime_ms, mtime_ms, version, children_created, ephemeral_owner"
         " FROM znode"
     )
-    return ZnodeTree([(row[0], Znode(*row[1:])) for row in rows], counters["zxid"]), counters["session"]
+    acls = read_acls(connection)
+    nodes = [(row[0], Znode(*row[1:], *acls.get(row[0], ()))) for row in rows]
+    return ZnodeTree(nodes, counters["zxid"]), counters["session"]
 
 
 def _row(path: str, node: Znode) -> tuple[object, ...]:
