@@ -18,6 +18,7 @@ from ..broker.test_kit.blocking_acts import BlockingActs
 from ..config.http_listeners import HTTP_LISTENERS, TEST_KIT
 from .failure_report import Section, last_lines
 from .outside_kafka import OutsideKafka
+from .process_clock import ProcessClock
 
 __all__ = ["ProcessBroker"]
 
@@ -27,8 +28,8 @@ _ID = 0
 class ProcessBroker(OutsideKafka):
     """A broker in a process of its own.
 
-    Its test kit has the faults and acts. Methods that need the broker itself, such as ``snapshot`` and ``clock``, raise
-    RuntimeError.
+    Its test kit has the faults, the acts and the clock. Methods that need the broker itself, such as ``snapshot``,
+    raise RuntimeError.
     """
 
     def __init__(self, directory: Path, settings: Mapping[str, Any], preferred_client: str | None = None) -> None:
@@ -45,6 +46,8 @@ class ProcessBroker(OutsideKafka):
         """As `BrokerOnThread.faults`. ``times`` and ``after`` are counted anew after a restart."""
         self.acts = BlockingActs(cast("Acts", _RemoteActs(self._member)), lambda act: cast("Callable[[], Any]", act)())
         """As `BrokerOnThread.acts`."""
+        self.clock = ProcessClock(self._running_kit)
+        """As `BrokerOnThread.clock`."""
         self.start()
 
     @property
@@ -67,6 +70,7 @@ class ProcessBroker(OutsideKafka):
         self._member.begin()
         self._member.wait_until_ready()
         self.faults.broker_started(_ID)
+        self.clock.broker_started()
 
     def stop(self) -> None:
         """Stop it by SIGTERM."""
@@ -92,13 +96,16 @@ class ProcessBroker(OutsideKafka):
         self._member.resume()
 
     def end_troubles(self) -> None:
-        """End a pause, the faults and the trouble of the disk, because the end of clients would wait for them."""
+        """End a pause, the faults and the trouble of the disk, because the end of clients would wait for them. A frozen
+        clock goes on.
+        """
         if self.is_running:
             self.resume()
         self.faults.clear()
-        if self._has_kit and self.is_running:
-            with suppress(ActError):  # it ends
+        with suppress(ActError):  # it ends
+            if self._has_kit and self.is_running:
                 self._member.kit.reset()
+            self.clock.unfreeze()
 
     def report(self, since_ms: int) -> list[Section]:
         """The last lines of its output."""
@@ -112,6 +119,11 @@ class ProcessBroker(OutsideKafka):
 
     def _refuse(self, name: str) -> NoReturn:
         raise RuntimeError(f"{name} needs a broker in this process: not with mode='process'")
+
+    def _running_kit(self) -> KitClient | None:
+        if self.is_running and not self._member.is_responsive:
+            raise ActError(f"{self._member.name} is paused")
+        return self._member.kit if self.is_running else None
 
     def _kits(self) -> Mapping[int, KitClient]:
         return {_ID: self._member.kit} if self._member.is_responsive else {}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pybroker.broker.test_kit.act_error import ActError
 from pybroker.protocol.errors import PolicyViolationError
 from pybroker.testkit.kafka_broker import KafkaBroker
 from pybroker.testkit.kafka_cluster import KafkaCluster
@@ -117,12 +118,28 @@ def test_fault_on_a_process_stays_over_a_restart_and_ends_with_the_test(brokers:
     process.append("forbidden", b"x")
 
 
-def test_clock_needs_threads(brokers: dict[str, Any]) -> None:
+def test_clock_of_a_process_moves_it_and_stays_moved_over_a_restart(brokers: dict[str, Any]) -> None:
+    process = brokers["process"]
+    process.append("aged", b"x")
+    process.pause()
+    with pytest.raises(ActError, match="broker 0 is paused"):
+        process.clock.advance(days=8)
+    process.resume()
+    process.clock.advance(days=8)
+    assert process.records("aged") == []
+    process.clock.freeze()
+    process.end_troubles()
+    process.append("aged", b"x", timestamp_ms=process.clock.clock_ms())
+    process.stop()
+    process.clock.advance(days=8)
+    process.start()
+    assert process.records("aged") == []
+
+
+def test_clusters_on_threads_and_no_clusters_outside_have_faults_and_a_clock(brokers: dict[str, Any]) -> None:
     cluster = brokers["cluster"]
     assert cluster.faults.all() == []
     assert cluster.clock
-    with pytest.raises(RuntimeError, match="clock needs a broker in this process: not with mode='process'"):
-        _ = brokers["process"].clock
     for name in ("faults", "clock", "acts"):
         with pytest.raises(SKIPPED, match=f"{name} needs a broker that the test starts, and --kafka names another"):
             getattr(brokers["outside"], name)

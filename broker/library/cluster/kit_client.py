@@ -43,6 +43,12 @@ class KitClient:
         """How often the fault has fired."""
         return int(self._ask("DELETE", f"/v1/test/faults/{fault}")["fired"])
 
+    def move_clock(self, move: Mapping[str, Any], wait_s: float) -> int:
+        """The time in milliseconds since 1970 when what became due is done. Raises TimeoutError after ``wait_s``."""
+        words = {**move, "wait_ms": round(wait_s * 1000)}
+        late = wait_s + _TIMEOUT_S
+        return int(self._ask("POST", "/v1/test/clock", words, timeout_s=late, failed=TimeoutError)["now_ms"])
+
     def reset(self) -> None:
         """Remove all faults, and end the trouble of the disk."""
         self._ask("POST", "/v1/test/reset")
@@ -54,6 +60,7 @@ class KitClient:
         body: Mapping[str, Any] | None = None,
         timeout_s: float = _TIMEOUT_S,
         not_found: type[Exception] = ValueError,
+        failed: type[Exception] = ActError,
     ) -> Mapping[str, Any]:
         connection = HTTPConnection(HOST, self._port, timeout=timeout_s)
         try:
@@ -73,4 +80,4 @@ class KitClient:
             raise not_found(text)
         if response.status == _BAD_REQUEST:
             raise ValueError(text)
-        raise ActError(text)
+        raise failed(text)

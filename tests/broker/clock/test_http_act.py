@@ -14,6 +14,7 @@ MOST_MS = 100 * 366 * DAY_MS
     "document",
     [
         {"advance_ms": DAY_MS},
+        {"advance_ms": DAY_MS, "wait_ms": 600_000},
         {"advance_timers_ms": DAY_MS},
         {"advance_timers_ms": DAY_MS, "silent": ["member"], "keep_alive": False},
     ],
@@ -53,6 +54,9 @@ async def test_clock_stands_still_until_it_is_told_to_go_on() -> None:
         ({"advance_timers_ms": 1, "silent": "member"}, "silent: a list of texts"),
         ({"advance_timers_ms": 1, "silent": [1]}, "silent: a list of texts"),
         ({"advance_timers_ms": 1, "keep_alive": 1}, "keep_alive: true or false"),
+        ({"advance_ms": 1, "wait_ms": 600_001}, "wait_ms: a whole number from 0 to 600000"),
+        ({"advance_timers_ms": 1, "wait_ms": -1}, "wait_ms: a whole number"),
+        ({"freeze": MOST_MS, "wait_ms": None}, "wait_ms: a whole number"),
         ({"freeze": None}, "freeze: a whole number"),
         ({"freeze": 10**30}, "freeze: a whole number"),
     ],

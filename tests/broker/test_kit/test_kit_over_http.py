@@ -319,7 +319,7 @@ def test_steps_of_a_cluster_are_no_acts(broker: BlockingBroker) -> None:
 
 def test_page_lists_the_acts_that_are_served() -> None:
     page = (Path(__file__).parents[3] / "docs/user/test-kit.md").read_text()
-    listed = re.sub(r"\s\([^)]*\)", "", page.partition("`freeze`. Acts: ")[2].partition(".\n\n")[0])
+    listed = re.sub(r"\s\([^)]*\)", "", page.partition("`wait_ms`. Acts: ")[2].partition(".\n\n")[0])
     assert sorted(listed.replace("`", "").replace("\n", " ").split(", ")) == sorted((*ACTS, "kill", "stop"))
 
 
