@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ..base.background_tasks import BackgroundTasks
 from ..config.config import Config
 from ..config.topic_config import TopicConfig
 from ..controller.broker_channel import BrokerChannel, LocalChannel
@@ -35,7 +36,6 @@ from .apis.broker_parts import BrokerParts
 from .apis.handler_table import handlers
 from .apis.records.table import fetch_sessions
 from .authorization import Authorization
-from .background_tasks import BackgroundTasks
 from .clocked_broker import ClockedBroker, Unclocked, clocked_broker
 from .coordinator.coordinator_topic import CoordinatorTopic
 from .coordinators import CoordinatorParts, Coordinators

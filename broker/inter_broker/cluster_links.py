@@ -257,7 +257,7 @@ class ClusterLinks:
             from .remote_share_states import RemoteShareStates  # most clusters have no share groups
 
             self._share_states = RemoteShareStates(
-                self._loop, self.link_to_broker, self._config.int("request.timeout.ms")
+                self._loop, self.link_to_broker, self._config.int("request.timeout.ms"), self._broken
             )
         return self._share_states
 

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
+from ...base.background_tasks import BackgroundTasks
 from ...base.quiet_lines import QUIET
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode, known_error_code
@@ -19,6 +20,7 @@ from ...protocol.messages.write_txn_markers import (
 from ..coordinator.transaction.end_markers import MarkersToWrite
 from ..coordinator.transaction.marker_delivery import MarkerCodes
 from .broker_link import Link
+from .links_by_broker import LinksByBroker
 
 __all__ = ["MarkerSender"]
 
@@ -40,56 +42,45 @@ class MarkerSender:
         timeout_ms: int,
         broken: Callable[[Exception], None],
     ) -> None:
-        self._loop = loop
-        self._link_to = link_to
+        self._link = LinksByBroker(link_to)
         self._version = version
         self._timeout_ms = timeout_ms
         self._broken = broken
-        self._links: dict[int, Link] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._is_closed = False
+        self._tasks = BackgroundTasks(loop, self._failed)
+        self._is_killed = False
 
     def send(self, broker_id: int, markers: Sequence[MarkersToWrite], answered: Answered) -> None:
         """Send the markers. ``answered`` gets the codes, or None when there is no response; not called after `kill`."""
-        if self._is_closed:
-            return
-        link = self._links.get(broker_id)
-        if link is None:
-            link = self._links[broker_id] = self._link_to(broker_id)
-        task = self._loop.create_task(self._send(broker_id, link, markers, answered), name=f"markers-{broker_id}")
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
+        if not self._is_killed:
+            self._tasks.spawn(self._send(broker_id, markers, answered))
 
     def kill(self) -> None:
-        self._is_closed = True
-        for link in self._links.values():
-            link.kill()
-        for task in self._tasks:
-            task.cancel()
+        self._is_killed = True
+        self._link.kill()
+        self._tasks.cancel()
 
     async def close(self) -> None:
         self.kill()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        for link in self._links.values():
-            await link.close()
+        await self._tasks.ended()
+        await self._link.close()
 
-    async def _send(self, broker_id: int, link: Link, markers: Sequence[MarkersToWrite], answered: Answered) -> None:
+    async def _send(self, broker_id: int, markers: Sequence[MarkersToWrite], answered: Answered) -> None:
         codes: MarkerCodes | None = None
         try:
-            response: WriteTxnMarkersResponse = await link.ask(_request(markers), self._version(), self._timeout_ms)
+            response: WriteTxnMarkersResponse = await self._link(broker_id).ask(
+                _request(markers), self._version(), self._timeout_ms
+            )
             codes = _codes(response)
         except (ConnectionError, TimeoutError) as error:
             logger.info(
                 "broker %d cannot be reached to write %d end markers: %s", broker_id, len(markers), error, extra=QUIET
             )
-        if not self._is_closed:
+        if not self._is_killed:
             answered(codes)
 
-    def _done(self, task: "asyncio.Task[None]") -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("a bug: end markers of transactions are not sent any more", exc_info=error)
-            self._broken(error if isinstance(error, Exception) else RuntimeError(repr(error)))
+    def _failed(self, error: Exception) -> None:
+        logger.error("a bug: end markers of transactions are not sent any more", exc_info=error)
+        self._broken(error)
 
 
 def _request(markers: Sequence[MarkersToWrite]) -> WriteTxnMarkersRequest:

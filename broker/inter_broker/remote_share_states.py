@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from ...base.background_tasks import BackgroundTasks
 from ...base.quiet_lines import QUIET
 from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode, known_error_code
@@ -19,6 +20,7 @@ from ...protocol.messages import write_share_group_state as writing
 from ..coordinator.share.ports import SharePartitionKey, StateRead, StateSummary, StateWrite
 from ..coordinator.share.state_batch import StateBatch
 from .broker_link import Link
+from .links_by_broker import LinksByBroker
 
 __all__ = ["RemoteShareStates"]
 
@@ -35,15 +37,19 @@ Parse = Callable[[Any], Any]
 
 
 class RemoteShareStates:
-    """``link_to``: a link to a broker. ``timeout_ms``: of a request."""
+    """``link_to``: a link to a broker. ``timeout_ms``: of a request. ``broken``: see `BackgroundTasks`."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, link_to: Callable[[int], Link], timeout_ms: int) -> None:
-        self._loop = loop
-        self._link_to = link_to
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        link_to: Callable[[int], Link],
+        timeout_ms: int,
+        broken: Callable[[Exception], None],
+    ) -> None:
+        self.link = LinksByBroker(link_to)
         self._timeout_ms = timeout_ms
-        self._links: dict[int, Link] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._is_closed = False
+        self._tasks = BackgroundTasks(loop, broken)
+        self._is_killed = False
 
     def of_broker(self, broker_id: int) -> "_StatesOfBroker":
         """A `ShareState` for the share partitions that the broker coordinates."""
@@ -54,45 +60,30 @@ class RemoteShareStates:
 
         NETWORK_EXCEPTION: there was no response. Not answered after `kill`.
         """
-        if self._is_closed:
-            return
-        task = self._loop.create_task(self._ask(broker_id, self.link(broker_id), request, parse, answered))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    def link(self, broker_id: int) -> Link:
-        """The connection to the broker, which is closed here."""
-        link = self._links.get(broker_id)
-        if link is None:
-            link = self._links[broker_id] = self._link_to(broker_id)
-            if self._is_closed:
-                link.kill()
-        return link
+        if not self._is_killed:
+            self._tasks.spawn(self._ask(broker_id, request, parse, answered))
 
     def kill(self) -> None:
-        self._is_closed = True
-        for link in self._links.values():
-            link.kill()
-        for task in self._tasks:
-            task.cancel()
+        self._is_killed = True
+        self.link.kill()
+        self._tasks.cancel()
 
     async def close(self) -> None:
         self.kill()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        for link in self._links.values():
-            await link.close()
+        await self._tasks.ended()
+        await self.link.close()
 
-    async def _ask(self, broker_id: int, link: Link, request: Message, parse: Parse, answered: Answered) -> None:
+    async def _ask(self, broker_id: int, request: Message, parse: Parse, answered: Answered) -> None:
         version = _LAST_VERSIONS.get(type(request), 0)
         answer: Any = ErrorCode.NETWORK_EXCEPTION
         try:
-            response: Any = await link.ask(request, version, self._timeout_ms)
+            response: Any = await self.link(broker_id).ask(request, version, self._timeout_ms)
             answer = _answer_in(response, parse)
         except (ConnectionError, TimeoutError) as error:
             logger.info(
                 "broker %d cannot be reached for the state of a share partition: %s", broker_id, error, extra=QUIET
             )
-        if not self._is_closed:
+        if not self._is_killed:
             answered(answer)
 
 

@@ -15,6 +15,7 @@ from ...protocol.errors import ErrorCode
 from ...protocol.messages.list_offsets import ListOffsetsResponse
 from ...protocol.sentinels import EARLIEST, LATEST
 from ..inter_broker.broker_link import Link
+from ..inter_broker.links_by_broker import LinksByBroker
 from ..inter_broker.remote_end_offsets import in_requests, list_offsets_request
 from .end_ring import EndRing
 from .partition_ends import PartitionEnd
@@ -58,10 +59,9 @@ class RemoteEnds:
     ) -> None:
         self._loop = loop
         self._leader_of = leader_of
-        self._link_to = link_to
+        self._link = LinksByBroker(link_to)
         self._version = version
         self._remotes: dict[TopicPartition, _Remote] = {}
-        self._links: dict[int, Link] = {}
         self._asking: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -87,16 +87,14 @@ class RemoteEnds:
         self._is_closed = True
         if self._asking is not None:
             self._asking.cancel()
-        for link in self._links.values():
-            link.kill()
+        self._link.kill()
 
     async def close(self) -> None:
         """`kill`, and wait until the connections are closed."""
         self.kill()
         if self._asking is not None:
             await asyncio.gather(self._asking, return_exceptions=True)
-        for link in self._links.values():
-            await link.close()
+        await self._link.close()
 
     def _start(self) -> None:
         if self._asking is None and not self._is_closed:
@@ -131,9 +129,7 @@ class RemoteEnds:
         await asyncio.gather(*(self._ask_leader(leader, asked, timestamp) for leader, asked in by_leader.items()))
 
     async def _ask_leader(self, leader: int, asked: list[TopicPartition], timestamp: int) -> None:
-        link = self._links.get(leader)
-        if link is None:
-            link = self._links[leader] = self._link_to(leader)
+        link = self._link(leader)
         for some in in_requests(asked):
             try:
                 response = await link.ask(list_offsets_request(some, timestamp), self._version, _TIMEOUT_MS)

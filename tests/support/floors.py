@@ -66,7 +66,6 @@ FLOORS = {
         "metrics",
         "start_refusals.py",
         "start_steps.py",
-        "background_tasks.py",
         "open_parts.py",
         "lifecycle.py",
         "http",

@@ -1,4 +1,4 @@
-"""The tasks that a broker runs beside its requests."""
+"""Tasks that nobody awaits."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
