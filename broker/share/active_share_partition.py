@@ -2,39 +2,23 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
 
-from ...base.timers import Scheduler, TimerHandle
-from ...base.topic_partition import TopicPartition
+from ...base.timers import TimerHandle
 from ...protocol.errors import ErrorCode, InvalidRecordStateError, KafkaError, error_for
-from ..coordinator.share.ports import SharePartitionKey, ShareState, StateRead, StateWrite
+from ..coordinator.share.ports import StateRead, StateWrite
 from .acknowledgements import Acknowledgement
 from .acquisition import Acquired, Acquisition
+from .partition_memory import PartitionMemory
+from .ports import Place, SharePorts
 from .read_batches import ReadBatches
 from .record_runs import Change
 from .settings import ShareSettings
 from .share_partition import SharePartition
 from .state_errors import error_of_load, error_of_write, must_load_again
 
-__all__ = ["ActiveSharePartition", "Place", "SharePorts"]
+__all__ = ["ActiveSharePartition"]
 
 _UNKNOWN_OFFSET = -1
-
-
-class SharePorts(NamedTuple):
-    """The parts of the broker that are used here. ``first_offset`` tells a callback where a new group begins."""
-
-    state: ShareState
-    timers: Scheduler
-    first_offset: Callable[[TopicPartition, ShareSettings, Callable[[int | ErrorCode], None]], None]
-
-
-class Place(NamedTuple):
-    """The partition, and the leader epoch in which this broker leads it."""
-
-    key: SharePartitionKey
-    topic_partition: TopicPartition
-    leader_epoch: int
 
 
 class ActiveSharePartition:
@@ -60,6 +44,7 @@ class ActiveSharePartition:
         self.waiting: dict[Callable[[], None], None] = {}
         self.changes_under_way = 0
         self._ports = ports
+        self._memory = PartitionMemory(ports.memory, place.key.group_id)
         self._settings = settings
         self._settled = settled
         self._ended = ended
@@ -67,6 +52,8 @@ class ActiveSharePartition:
         self._timer: TimerHandle | None = None
 
     def load(self) -> None:
+        """Raises UnknownServerError when there is no memory for it."""
+        self._memory.begin()
         self._ports.state.read(self.place.key, self.place.leader_epoch, self._loaded)
 
     def now_ms(self) -> int:
@@ -84,16 +71,24 @@ class ActiveSharePartition:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._memory.give_back()
         self._ended(self)
         self._wake()
 
     def acquire(self, wish: Acquisition, fetch_offset: int, batches: ReadBatches) -> list[Acquired]:
         """Lock records for a member, as `SharePartition.acquire` does, and time their locks."""
-        if self.records is None or self.error is not ErrorCode.NONE:
+        if self.records is None or self.error is not ErrorCode.NONE or not self._memory.has_space():
             return []
         acquired = self.records.acquire(wish, fetch_offset, batches.spans, batches.aborted)
+        self._memory.count(self.records)
         self._time_locks()
         return acquired
+
+    def can_acquire(self) -> bool:
+        """Whether `acquire` from the next fetch offset could lock records."""
+        if self.records is None or self.error is not ErrorCode.NONE:
+            return False
+        return self.records.can_acquire() and self._memory.has_space()
 
     def acknowledge(
         self, member_id: str, said: Sequence[Acknowledgement], done: Callable[[KafkaError | None], None]
@@ -137,6 +132,7 @@ class ActiveSharePartition:
         self.records = SharePartition(
             start_offset, read.batches, max_locks=settings.max_locks, max_deliveries=settings.max_deliveries
         )
+        self._memory.count(self.records)
         self._wake()
 
     def _store(self, change: Change, done: Callable[[KafkaError | None], None]) -> None:
@@ -153,6 +149,7 @@ class ActiveSharePartition:
         assert self.records is not None
         offered = self._offered()
         self.records.finish(change, is_stored=code is ErrorCode.NONE, now_ms=self.now_ms())
+        self._memory.count(self.records)
         if code is not ErrorCode.NONE:
             told = error_of_write(code)
             if must_load_again(told):

@@ -10,7 +10,8 @@ from ...replication.partition.fetch import PartitionFetch
 from ...replication.partition.isolation import Isolation
 from ...storage.files.files import FileRegion
 from .acquisition import Acquired
-from .active_share_partition import ActiveSharePartition, Place
+from .active_share_partition import ActiveSharePartition
+from .ports import Place
 
 __all__ = ["FetchedRecords", "ShareFetchParams", "ShareFetchParts", "partition_fetch"]
 

@@ -64,7 +64,7 @@ class ShareFetch:
         ready = [
             (active, active.records.next_fetch_offset())
             for active in self._actives
-            if active.error is ErrorCode.NONE and active.records is not None and active.records.can_acquire()
+            if active.records is not None and active.can_acquire()
         ]
         for active in self._actives:
             if active.error is ErrorCode.NONE:

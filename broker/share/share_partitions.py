@@ -8,7 +8,8 @@ from ...replication.partition_set import PartitionSet
 from ...replication.state_changes import Leadership
 from ..coordinator.share.ports import SharePartitionKey
 from .acknowledgements import Acknowledgement
-from .active_share_partition import ActiveSharePartition, Place, SharePorts
+from .active_share_partition import ActiveSharePartition
+from .ports import Place, SharePorts
 from .sessions import ShareSession, ShareSessions
 from .settings import ShareSettings
 
@@ -56,7 +57,11 @@ class SharePartitions:
                 ended=self._forget,
             )
             group[key] = active
-            active.load()
+            try:
+                active.load()
+            except KafkaError:
+                self._forget(active)
+                raise
         return active
 
     def acknowledge(

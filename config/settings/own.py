@@ -429,7 +429,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Memory of the states of all share partitions together.",
+        "Memory of the states of all share partitions together, and as much again for records that members hold.",
     ),
     Setting(
         "pybroker.transactions.max.bytes",

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from functools import partial
 
 from ....protocol.apis import ApiKey
+from ...coordinator.entry_memory import EntryMemory
 from ...requests.context import Handler
-from ...share.active_share_partition import ActiveSharePartition, SharePorts
+from ...share.active_share_partition import ActiveSharePartition
 from ...share.fetched_records import ShareFetchParts
 from ...share.first_offset import first_offset
+from ...share.ports import SharePorts
 from ...share.settings import ShareSettings
 from ...share.share_partitions import SharePartitions
 from ..broker_parts import BrokerParts
@@ -25,9 +27,10 @@ def share_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     config, partitions, cache, coordination = parts.config, parts.partitions, parts.cache, parts.coordinators.share
     assert coordination is not None
     find_first = partial(first_offset, partitions, parts.clock_ms)
+    memory = EntryMemory(config.int("pybroker.share.states.max.bytes"))
     shares = SharePartitions(
         partitions,
-        SharePorts(coordination.states, parts.timers, find_first),
+        SharePorts(coordination.states, parts.timers, find_first, memory),
         lambda group_id: ShareSettings.of(config, parts.settings.groups(group_id)),
         max_sessions=config.int("group.share.max.share.sessions"),
         max_partitions=config.int("pybroker.fetch.sessions.max.partitions"),

@@ -101,6 +101,15 @@ GROUPS = (
         "pybroker.groups.max.bytes.",
     ),
     event(
+        "group.partitions-not-assigned",
+        "WARNING",
+        "broker/coordinator/group/modern/space.py",
+        "group %s: partitions not assigned, pybroker.groups.max.bytes is reached",
+        "group",
+        "The memory allowed for groups is used up, so members keep the partitions that they have.",
+        "Raise pybroker.groups.max.bytes, or let the group subscribe to fewer topics.",
+    ),
+    event(
         "group.rebalance-started",
         "INFO",
         "broker/coordinator/group/rebalance.py",

@@ -22,6 +22,15 @@ SHARE_GROUPS = (
         "Raise pybroker.groups.max.bytes, or look for a client that subscribes to very many topics.",
     ),
     event(
+        "share-group.no-space-for-records",
+        "WARNING",
+        "broker/share/partition_memory.py",
+        "group %s: no record acquired: pybroker.share.states.max.bytes is reached",
+        "group",
+        "The memory for records that share groups hold is used up, so members get no records until others acknowledge.",
+        "Raise pybroker.share.states.max.bytes, or look for members that hold many records.",
+    ),
+    event(
         "share-group.no-space-for-states",
         "WARNING",
         "broker/coordinator/share/registry.py",

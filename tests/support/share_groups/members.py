@@ -11,12 +11,13 @@ from pybroker.broker.apis.share.fetch_params import ShareFetchHandlerParts
 from pybroker.broker.apis.share.fetch_response import FetchResponses
 from pybroker.broker.apis.share.share_acknowledge import ShareAcknowledge
 from pybroker.broker.apis.share.share_fetch import ShareFetch
+from pybroker.broker.coordinator.entry_memory import EntryMemory
 from pybroker.broker.coordinator.share.ports import SharePartitionKey, StateRead, StateSummary, StateWrite
 from pybroker.broker.network.request import ConnectionInfo
 from pybroker.broker.requests.context import Authorizer, RequestContext
-from pybroker.broker.share.active_share_partition import SharePorts
 from pybroker.broker.share.fetched_records import ShareFetchParts
 from pybroker.broker.share.first_offset import first_offset
+from pybroker.broker.share.ports import SharePorts
 from pybroker.broker.share.settings import ShareSettings
 from pybroker.broker.share.share_partitions import SharePartitions
 from pybroker.protocol.codec import decode, encode, encode_parts
@@ -95,12 +96,13 @@ class ShareWorld:
         self.hints = FixedHints()
         self.state = MemoryShareState()
         self.time = VirtualTime()
+        self.memory = EntryMemory(1 << 28)
         self.settings = ShareSettings(LOCK_MS, 200, 5, reset_timestamp=EARLIEST)
         self.authorizer = authorizer
         find_first = partial(first_offset, replicas.partitions, lambda: NOW_MS)
         self.shares = SharePartitions(
             replicas.partitions,
-            SharePorts(self.state, self.time, find_first),
+            SharePorts(self.state, self.time, find_first, self.memory),
             lambda group_id: self.settings,
             max_sessions=max_sessions,
             max_partitions=max_partitions,

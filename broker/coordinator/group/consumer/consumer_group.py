@@ -13,12 +13,13 @@ from .....protocol.errors import ErrorCode
 from ..commit_request import CommitRequest
 from ..modern.assignment import pairs
 from ..modern.group import ModernGroup
+from ..modern.memory import owned_bytes
 from ..offset_expiry import expired_offsets
 from ..results import UNKNOWN_MEMBER_ID, GroupSummary
 from ..subscriptions import CONSUMER_PROTOCOL_TYPE
 from .classic_support import ClassicSupport
 from .member import ConsumerMember, nothing_assigned
-from .memory import metadata_bytes, owned_bytes, pattern_bytes
+from .memory import metadata_bytes, pattern_bytes
 from .record_bytes import encode, encode_key
 from .records import (
     CurrentMember,

@@ -16,7 +16,6 @@ from .....protocol.codec import NULL_UUID
 from .....protocol.errors import (
     ErrorCode,
     GroupIdNotFoundError,
-    GroupMaxSizeReachedError,
     KafkaError,
     UnknownServerError,
     error_for,
@@ -30,6 +29,7 @@ from ..migration.rules import leaving_member
 from ..modern.assignors.table import ASSIGNORS
 from ..modern.heartbeat_answer import HeartbeatAnswer, HeartbeatReply, refused
 from ..modern.pending_reply import PendingReply
+from ..modern.space import GroupSpace, no_space_error
 from ..modern.subscribed_topics import TopicChanges
 from ..modern.subscriptions import SubscriptionIndex
 from ..modern.target_runs import ComputedTarget
@@ -46,7 +46,7 @@ from .leaving import fence
 from .member import ConsumerMember
 from .memory import metadata_bytes
 from .name_patterns import check_new_pattern
-from .patterns import resolved_records
+from .patterns import patterns_growth, resolved_records
 from .records import GroupEpoch, GroupRecord, MemberMetadata, ResolvedPattern
 from .regexes import Hidden, PatternResolution
 from .settings import ConsumerGroupSettings
@@ -114,6 +114,7 @@ class ConsumerGroups:
         self._ports = ports
         self.rebalances = 0
         """How often the epoch of a group rose since the start."""
+        self._space = GroupSpace(registry, now_ms)
         self._index = SubscriptionIndex()
         self._timers = MemberTimers(scheduler, self._session_timeout_ms, self._remove)
         self._writer = GroupWriter(registry, log, max_batch_bytes, self._applied, reload)
@@ -211,7 +212,7 @@ class ConsumerGroups:
             logger.warning(
                 "group %s: consumer rejected, pybroker.groups.max.bytes is reached", request.group_id, extra=QUIET
             )
-            raise GroupMaxSizeReachedError("The memory for groups is used up (pybroker.groups.max.bytes).")
+            raise no_space_error()
 
     def describe(self, group_id: str) -> DescribedGroup:
         """ConsumerGroupDescribe of one group. Raises KafkaError."""
@@ -314,17 +315,27 @@ class ConsumerGroups:
             self._writer.write(group, fence(group, member_id, self._ports.topics), _ignore)
 
     def _target_computed(self, group: ConsumerGroup, target: ComputedTarget) -> None:
-        if not self._writer.write(group, target.records, _ignore, encoded=target.encoded):
-            self._targets.give_up(group)
+        if not self._space.allows(group.group_id, target.growth_bytes):
+            self._targets.give_up(group, no_space_error())
+        elif not self._writer.write(group, target.records, _ignore, encoded=target.encoded):
+            self._targets.give_up(group, UnknownServerError("The target assignment is too large to store."))
 
     def _patterns_resolved(self, group: ConsumerGroup, found: Sequence[ResolvedPattern]) -> None:
         records = resolved_records(group, found, self._ports.topics)
-        if records and not self._writer.write(group, records, _ignore):
+        has_space = self._space.allows(group.group_id, patterns_growth(group, records))
+        if records and not (has_space and self._writer.write(group, records, _ignore)):
             self._patterns.not_stored(group, [each.pattern for each in found])
 
     def _world(self, group_id: str) -> World:
         settings = self._settings_of(group_id)
-        return World(self._ports.topics, settings, self._now_ms(), check_new_pattern, self._new_member_id)
+        return World(
+            self._ports.topics,
+            settings,
+            self._now_ms(),
+            check_new_pattern,
+            self._new_member_id,
+            is_full=self._space.may_be_short,
+        )
 
     def _settings_of(self, group_id: str) -> ConsumerGroupSettings:
         group_config = self._ports.group_config

@@ -25,7 +25,7 @@ __all__ = ["Decision", "World", "decide"]
 
 
 class World(NamedTuple):
-    """The surroundings of a decision. ``now_ms``: the wall clock.
+    """The surroundings of a decision. ``now_ms``: the wall clock. ``is_full``: there may be no memory for a target.
 
     ``check_pattern`` raises InvalidRegularExpressionError for a pattern that a group with such patterns cannot have.
     """
@@ -36,6 +36,7 @@ class World(NamedTuple):
     check_pattern: Callable[[str, Collection[str]], None]
     new_member_id: Callable[[], str]
     assignors: Mapping[str, Assignor] = ASSIGNORS
+    is_full: bool = False
 
 
 class Decision(NamedTuple):
@@ -162,9 +163,12 @@ class _Stay:
         self._records.append(GroupEpoch(self._epoch, self._metadata_hash))
 
     def _compute_target(self) -> None:
-        """Compute the target of the group's epoch. That of a large group is left to be computed outside of requests."""
+        """Compute the target of the group's epoch.
+
+        That of a large group is left to be computed outside of requests, and so is one that may need too much memory.
+        """
         group, world, member_id = self._group, self._world, self._arrival.member_id
-        if not is_small(len(group.members) + 1, self._subscriptions, world.topics):
+        if world.is_full or not is_small(len(group.members) + 1, self._subscriptions, world.topics):
             if self._target_epoch == 0:  # a member has to get an epoch, so the group begins with an empty target
                 self._target_epoch = self._epoch
                 self._records.append(TargetEpoch(self._target_epoch))

@@ -2,13 +2,10 @@
 
 from .....protocol.text_size import text_bytes
 from ..memory import protocols_bytes
-from ..modern.assignment import Assignment
-from ..modern.memory import MEMBER_BYTES, NAME_BYTES, TOPIC_BYTES, assignment_bytes
+from ..modern.memory import MEMBER_BYTES, NAME_BYTES, TOPIC_BYTES
 from .records import MemberMetadata, ResolvedPattern
 
-__all__ = ["metadata_bytes", "owned_bytes", "pattern_bytes"]
-
-_OWNER_BYTES = 200
+__all__ = ["metadata_bytes", "pattern_bytes"]
 
 
 def metadata_bytes(metadata: MemberMetadata) -> int:
@@ -18,11 +15,6 @@ def metadata_bytes(metadata: MemberMetadata) -> int:
     names_bytes = sum(NAME_BYTES + text_bytes(name) for name in metadata.names)
     classic_bytes = 0 if metadata.classic is None else protocols_bytes(metadata.classic.protocols)
     return MEMBER_BYTES + 2 * ids_bytes + sum(text_bytes(text or "") for text in texts) + names_bytes + classic_bytes
-
-
-def owned_bytes(assignment: Assignment) -> int:
-    """An assignment whose partitions have their owner noted."""
-    return assignment_bytes(assignment) + sum(_OWNER_BYTES * len(partitions) for partitions in assignment.values())
 
 
 def pattern_bytes(pattern: ResolvedPattern) -> int:

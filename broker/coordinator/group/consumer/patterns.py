@@ -4,10 +4,11 @@ from collections.abc import Iterable
 
 from ..modern.topics import TopicLookup
 from .consumer_group import ConsumerGroup
+from .memory import pattern_bytes
 from .records import GroupEpoch, GroupRecord, ResolvedPattern
 from .subscriptions import SubscriptionDraft
 
-__all__ = ["resolved_records"]
+__all__ = ["patterns_growth", "resolved_records"]
 
 
 def resolved_records(
@@ -30,3 +31,10 @@ def resolved_records(
     if has_changed or (records and new_hash != group.metadata_hash):
         records.append(GroupEpoch(group.epoch + 1, new_hash))
     return tuple(records)
+
+
+def patterns_growth(group: ConsumerGroup, records: Iterable[GroupRecord]) -> int:
+    """By how much more memory the group takes with these records of patterns."""
+    found = [each for each in records if isinstance(each, ResolvedPattern)]
+    before = [group.patterns[each.pattern] for each in found if each.pattern in group.patterns]
+    return sum(map(pattern_bytes, found)) - sum(map(pattern_bytes, before))

@@ -9,16 +9,22 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol, Self, TypeVar
 
-from .....protocol.errors import ErrorCode, KafkaError, UnknownServerError
+from .....protocol.errors import ErrorCode, KafkaError
 from .heartbeat_answer import HeartbeatAnswer, HeartbeatReply, refused
 from .target_runs import TargetRunsOf
 
 __all__ = ["PendingReply"]
 
 
+_JOIN_EPOCH = 0
+
+
 class _AnyHeartbeat(Protocol):
     @property
     def group_id(self) -> str: ...
+
+    @property
+    def member_epoch(self) -> int: ...
 
     def _replace(self, *, member_id: str = ..., member_epoch: int = ...) -> Self: ...
 
@@ -66,13 +72,17 @@ class PendingReply:
         request: R,
         first: HeartbeatAnswer,
         decide: Callable[[R, HeartbeatReply], HeartbeatAnswer],
-        has_failed: bool,
+        failure: KafkaError | None,
     ) -> None:
-        """Decide as if this were the member's next heartbeat. The old target stays when there is no new one."""
+        """Decide as if this were the member's next heartbeat. The old target stays when there is no new one.
+
+        ``failure``: why there is none. When there is no memory for it, a member that does not join goes on as before.
+        """
         if self._is_told:  # the records of the first decision were not written
             return
-        if has_failed:
-            self._tell(refused(UnknownServerError("The new target assignment cannot be computed or stored.")))
+        if failure is not None:
+            keeps_its_own = failure.code is ErrorCode.GROUP_MAX_SIZE_REACHED and request.member_epoch != _JOIN_EPOCH
+            self._tell(first if keeps_its_own else refused(failure))
             return
 
         def written(answer: HeartbeatAnswer) -> None:

@@ -7,8 +7,10 @@ from functools import partial
 from typing import Generic, NamedTuple, TypeVar, TypeVarTuple, Unpack
 
 from .....base.timers import Scheduler
+from .....protocol.errors import KafkaError, UnknownServerError
 from .assignors.assignor import Assigned
 from .group import ModernGroup
+from .memory import target_bytes
 from .records import TargetEpoch, TargetMember
 from .target_changes import target_changes
 from .turns import TurnsOf
@@ -16,6 +18,9 @@ from .turns import TurnsOf
 __all__ = ["ComputedTarget", "TargetRunsOf"]
 
 logger = logging.getLogger(__name__)
+
+_PAUSE_S = 60.0
+"""How long a group whose target could not be computed or stored is left as it is."""
 
 G = TypeVar("G", bound=ModernGroup)
 Arguments = TypeVarTuple("Arguments")
@@ -25,11 +30,19 @@ class ComputedTarget(NamedTuple):
     """``assigned``: the target of each member. ``records``: those of members whose target differs, and of its epoch.
 
     ``encoded``: keys and values of the records, because encoding many at once would take the event loop for long.
+    ``growth_bytes``: by how much more memory the group takes when its members have their targets.
     """
 
     assigned: Assigned
     records: list[TargetMember | TargetEpoch]
     encoded: list[tuple[bytes, bytes | None]]
+    growth_bytes: int
+
+
+class _Failure(NamedTuple):
+    epoch: int
+    error: KafkaError
+    ends_s: float
 
 
 class TargetRunsOf(ABC, Generic[G]):
@@ -42,10 +55,10 @@ class TargetRunsOf(ABC, Generic[G]):
         self._scheduler = scheduler
         self._computed = computed
         self._running: dict[str, TurnsOf[ComputedTarget]] = {}
-        self._failed: dict[str, int] = {}
-        """By group id, the epoch for which no target could be computed."""
-        self._waiting: dict[str, list[Callable[[bool], None]]] = {}
-        """By group id, what waits for the end of the computation; it is given whether there is no target."""
+        self._failed: dict[str, _Failure] = {}
+        """By group id, the epoch for which no target could be computed or stored."""
+        self._waiting: dict[str, list[Callable[[KafkaError | None], None]]] = {}
+        """By group id, what waits for the end of the computation; it is given why there is no target."""
 
     @abstractmethod
     def _assignor_name(self, group: G) -> str: ...
@@ -57,12 +70,12 @@ class TargetRunsOf(ABC, Generic[G]):
     def maybe_begin(self, group: G, *, tries_again: bool = False) -> None:
         """Compute the target of a group that has none for its epoch.
 
-        ``tries_again``: also when that failed before.
+        ``tries_again``: also when that failed in the last minute.
         """
         group_id, epoch = group.group_id, group.epoch
         if tries_again and group_id not in self._running:
             self._failed.pop(group_id, None)
-        is_due = epoch > group.target_epoch and group.members and self._failed.get(group_id) != epoch
+        is_due = epoch > group.target_epoch and group.members and self._failure_of(group) is None
         if not is_due or group.is_dead or group_id in self._running:
             return
         self._failed.pop(group_id, None)
@@ -76,20 +89,23 @@ class TargetRunsOf(ABC, Generic[G]):
     def _encoded_steps(self, group: G) -> Generator[None, None, ComputedTarget]:
         epoch = group.epoch
         result = yield from self._steps(group)
-        target = ComputedTarget(result, [], [])
+        target, growth_bytes = ComputedTarget(result, [], [], 0), 0
         for record in target_changes(group, result, epoch):
             if record is not None:
                 target.records.append(record)
                 target.encoded.append(group.encoded(record))
+                if isinstance(record, TargetMember):
+                    before = group.target_of(record.member_id)
+                    growth_bytes += target_bytes(record.assignment) - target_bytes(before)
             yield
-        return target
+        return target._replace(growth_bytes=growth_bytes)
 
     def after(self, group_id: str, done: Callable[[Unpack[Arguments]], None], *arguments: *Arguments) -> bool:
         """Call ``done`` when the computation under way ends, whatever its result. Returns False when there is none."""
-        return self.after_own(group_id, lambda has_failed: done(*arguments))
+        return self.after_own(group_id, lambda error: done(*arguments))
 
-    def after_own(self, group_id: str, done: Callable[[bool], None]) -> bool:
-        """Like `after`; ``done`` is given whether the target could not be computed or stored."""
+    def after_own(self, group_id: str, done: Callable[[KafkaError | None], None]) -> bool:
+        """Like `after`; ``done`` is given why the target could not be computed or stored."""
         if group_id not in self._running:
             return False
         self._waiting.setdefault(group_id, []).append(done)
@@ -97,7 +113,13 @@ class TargetRunsOf(ABC, Generic[G]):
 
     def is_late(self, group: G) -> bool:
         """Whether the target of the group's epoch is being computed, or cannot be."""
-        return group.group_id in self._running or self._failed.get(group.group_id) == group.epoch
+        return group.group_id in self._running or self._failure_of(group) is not None
+
+    def _failure_of(self, group: G) -> _Failure | None:
+        failure = self._failed.get(group.group_id)
+        if failure is None or failure.epoch != group.epoch or failure.ends_s <= self._scheduler.time():
+            return None
+        return failure
 
     def end(self, group: G) -> None:
         """The group was deleted, or is coordinated by another broker."""
@@ -107,9 +129,12 @@ class TargetRunsOf(ABC, Generic[G]):
             running.cancel()
         self._release(group)
 
-    def give_up(self, group: G) -> None:
-        """The target of the group's epoch cannot be stored: compute none until the group changes."""
-        self._failed[group.group_id] = group.epoch
+    def give_up(self, group: G, error: KafkaError) -> None:
+        """The target of the group's epoch cannot be stored: compute none for a while, or until the group changes."""
+        self._note_failure(group, group.epoch, error)
+
+    def _note_failure(self, group: G, epoch: int, error: KafkaError) -> None:
+        self._failed[group.group_id] = _Failure(epoch, error, self._scheduler.time() + _PAUSE_S)
 
     def _end(self, group: G, epoch: int, target: ComputedTarget) -> None:
         del self._running[group.group_id]
@@ -122,18 +147,18 @@ class TargetRunsOf(ABC, Generic[G]):
 
     def _fail(self, group: G, epoch: int, assignor: str, error: Exception) -> None:
         del self._running[group.group_id]
-        self._failed[group.group_id] = epoch
+        self._note_failure(group, epoch, UnknownServerError("The target assignment could not be computed."))
         logger.error("group %s: assignor %s failed in epoch %d", group.group_id, assignor, epoch, exc_info=error)
         self._release(group)
 
     def _release(self, group: G) -> None:
         """Go on with what waited, one after another in turns of the event loop."""
         waiting = self._waiting.pop(group.group_id, [])
-        has_failed = self._failed.get(group.group_id) == group.epoch
+        failure = self._failure_of(group)
 
         def go_on() -> Generator[None, None, None]:
             for done in waiting:
-                done(has_failed)
+                done(None if failure is None else failure.error)
                 yield
 
         if waiting:

@@ -28,10 +28,11 @@ __all__ = ["ShareDecision", "ShareWorld", "decide"]
 
 
 class ShareWorld(NamedTuple):
-    """The surroundings of a decision."""
+    """The surroundings of a decision. ``is_full``: there may be no memory for a target."""
 
     topics: TopicLookup
     settings: ShareGroupSettings
+    is_full: bool = False
 
 
 class ShareDecision(NamedTuple):
@@ -137,9 +138,12 @@ class _Stay:
         self._records.append(GroupEpoch(self._epoch, new_hash))
 
     def _compute_target(self) -> None:
-        """Compute the target of the group's epoch. That of a large group is left to be computed outside of requests."""
+        """Compute the target of the group's epoch.
+
+        That of a large group is left to be computed outside of requests, and so is one that may need too much memory.
+        """
         group, member_id, topics = self._group, self._heartbeat.member_id, self._world.topics
-        partitions = few_partitions(group, self._changes, topics)
+        partitions = None if self._world.is_full else few_partitions(group, self._changes, topics)
         if partitions is None:
             if self._target_epoch == 0:  # a member has to get an epoch, so the group begins with an empty target
                 self._target_epoch = self._epoch

@@ -4,8 +4,9 @@ import logging
 from collections.abc import Callable
 
 from .....base.quiet_lines import QUIET
-from .....protocol.errors import ErrorCode, GroupIdNotFoundError, GroupMaxSizeReachedError, error_for
+from .....protocol.errors import ErrorCode, GroupIdNotFoundError, error_for
 from ..memory import group_bytes
+from ..modern.space import no_space_error
 from ..registry import GroupRegistry
 from .heartbeat import JOIN_EPOCH, ShareHeartbeat
 from .memory import metadata_bytes
@@ -64,7 +65,7 @@ class ShareGroupLookup:
     def _check_space(self, group_id: str, size_bytes: int) -> None:
         if not self._registry.has_space_for(size_bytes, self._now_ms()):
             logger.warning("group %s: no space, pybroker.groups.max.bytes is reached", group_id, extra=QUIET)
-            raise GroupMaxSizeReachedError("The memory for groups is used up (pybroker.groups.max.bytes).")
+            raise no_space_error()
 
     def _not_found(self, group_id: str) -> GroupIdNotFoundError:
         reason = "not found" if self._registry.get(group_id) is None else "is not a share group"

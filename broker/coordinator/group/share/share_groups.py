@@ -21,6 +21,7 @@ from ...share.ports import ShareState
 from ..modern.heartbeat_answer import HeartbeatAnswer, HeartbeatReply, refused
 from ..modern.pending_reply import PendingReply
 from ..modern.sessions import Sessions
+from ..modern.space import GroupSpace, no_space_error
 from ..modern.target_runs import ComputedTarget
 from ..modern.topics import TopicLookup
 from ..modern.writing import GroupWriter, Written
@@ -73,6 +74,7 @@ class ShareGroups:
         reload: Callable[[int], None],
     ) -> None:
         self.lookup = ShareGroupLookup(registry, now_ms)
+        self._space = GroupSpace(registry, now_ms)
         self._ports = ports
         self._index = ShareTopicIndex(ports.topics)
         self._sessions = Sessions(scheduler, self._session_timeout_ms, self._session_ended)
@@ -110,7 +112,8 @@ class ShareGroups:
         """Raises KafkaError when the request is refused."""
         self.lookup.check(request.group_id)
         group = self.lookup.of(request)
-        records, answer = decide(group, request, ShareWorld(self._ports.topics, self._settings_of(group)))
+        world = ShareWorld(self._ports.topics, self._settings_of(group), is_full=self._space.may_be_short)
+        records, answer = decide(group, request, world)
 
         def written(error: ErrorCode) -> None:
             reply(answer if error is ErrorCode.NONE else refused(error_for(error)))
@@ -180,8 +183,10 @@ class ShareGroups:
         self.write(group, fence(group, member_id, self._ports.topics))
 
     def _target_computed(self, group: ShareGroup, target: ComputedTarget) -> None:
-        if not self._writer.write(group, target.records, lambda error: None, encoded=target.encoded):
-            self._targets.give_up(group)
+        if not self._space.allows(group.group_id, target.growth_bytes):
+            self._targets.give_up(group, no_space_error())
+        elif not self._writer.write(group, target.records, lambda error: None, encoded=target.encoded):
+            self._targets.give_up(group, UnknownServerError("The target assignment is too large to store."))
 
     def _initialized(self, group: ShareGroup, partitions: frozenset[tuple[UUID, int]], done: Written) -> None:
         if not self.write(group, (with_initialized(group.states, partitions),), done):

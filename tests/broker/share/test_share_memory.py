@@ -1,0 +1,62 @@
+"""The memory of the share partitions that a broker leads is bounded, and nothing that a member holds is lost for it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pybroker.protocol.errors import ErrorCode
+from support.in_process.replicas import Replicas
+from support.share_groups.members import ShareMember, ShareWorld
+
+_RECORD_BYTES = 270
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[ShareWorld]:
+    replicas = Replicas(tmp_path)
+    await replicas.order()
+    yield ShareWorld(replicas)
+    replicas.close()
+
+
+async def test_full_memory_lets_members_acknowledge_but_not_acquire(world: ShareWorld) -> None:
+    for value in (b"a", b"b", b"c", b"d"):
+        world.produce(value)
+    holder, other = ShareMember(world), ShareMember(world, "b")
+    assert await holder.offsets(0, max_records=3) == [0, 1, 2]
+    world.memory.max_bytes = world.memory.used_bytes - 1
+    assert await other.offsets(0) == []
+    response = await holder.acknowledge((0, 2, [1, 2, 1]))
+    assert response.responses[0].partitions[0].error_code == ErrorCode.NONE
+    world.memory.max_bytes = 1 << 28
+    assert await other.offsets(0) == [1, 3]
+
+
+async def test_full_memory_refuses_share_partitions_of_further_groups_with_a_code_after_which_they_fetch_again(
+    world: ShareWorld,
+) -> None:
+    world.produce(b"a")
+    await ShareMember(world).offsets(0)
+    world.memory.max_bytes = world.memory.used_bytes - 1
+    other = ShareMember(world, "b", "h")
+    (data,) = (await other.fetch(0)).responses[0].partitions
+    assert data.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert "pybroker.share.states.max.bytes" in (data.error_message or "")
+    world.memory.max_bytes = 1 << 28
+    assert await other.offsets(0) == [0]
+
+
+async def test_memory_counts_the_records_in_flight_and_is_given_back_with_the_share_partition(
+    world: ShareWorld,
+) -> None:
+    for value in (b"a", b"b", b"c", b"d"):
+        world.produce(value)
+    member = ShareMember(world)
+    assert await member.offsets(0, max_records=1) == [0]
+    one = world.memory.used_bytes
+    assert await member.offsets(0, max_records=2) == [1, 2]
+    assert world.memory.used_bytes == one + 2 * _RECORD_BYTES
+    await member.acknowledge((0, 2, [1]))
+    assert world.memory.used_bytes == one - _RECORD_BYTES
+    member.disconnect()
+    assert world.memory.used_bytes == 0
