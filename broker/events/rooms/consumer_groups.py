@@ -74,6 +74,15 @@ CONSUMER_GROUPS = (
         "The records of a deleted group are not complete. The group is left out.",
     ),
     event(
+        "consumer-group.hash-not-computed",
+        "ERROR",
+        "broker/coordinator/group/modern/topic_hashes.py",
+        "group %s: hash of topics not computed",
+        "group",
+        "The topics of a large group could not be compared with those before. The next heartbeat compares them.",
+        "Report it as a bug, with the traceback.",
+    ),
+    event(
         "consumer-group.pattern-not-taken",
         "WARNING",
         "broker/coordinator/group/consumer/regexes.py",

@@ -122,6 +122,10 @@ class ConsumerGroup(ModernGroup):
         self.topics_changed = True
         self.subscriptions.subscribed.forget_hash()
 
+    def note_new_hash(self) -> None:
+        """The hash of the subscribed topics was computed anew."""
+        self.topics_changed = True
+
     def apply(self, record: GroupRecord) -> None:
         match record:
             case GroupEpoch():

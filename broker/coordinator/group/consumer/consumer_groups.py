@@ -33,6 +33,7 @@ from ..modern.space import GroupSpace, no_space_error
 from ..modern.subscribed_topics import TopicChanges
 from ..modern.subscriptions import SubscriptionIndex
 from ..modern.target_runs import ComputedTarget
+from ..modern.topic_hashes import TopicHashes
 from ..modern.topics import TopicLookup
 from ..modern.writing import GroupWriter, Written
 from ..record_log import RecordLog
@@ -120,6 +121,7 @@ class ConsumerGroups:
         self._writer = GroupWriter(registry, log, max_batch_bytes, self._applied, reload)
         self._targets = TargetRuns(scheduler, settings, ports.topics, ASSIGNORS, self._target_computed)
         self._patterns = PatternResolution(scheduler, now_ms, settings, ports.topics, self._patterns_resolved)
+        self._hashes = TopicHashes(scheduler, ports.topics)
         self._conversions = conversions
         self.classic = ClassicMembers(
             scheduler, self._writer, self._timers, self._targets, conversions, self._world, self._remove
@@ -261,6 +263,11 @@ class ConsumerGroups:
         """The group was loaded: its members get new sessions."""
         self._timers.begin(group)
         self._note_topics(group)
+        subscribed = group.subscriptions.subscribed
+        if self._hashes.takes_long(subscribed):
+            subscribed.assume_hash(group.metadata_hash)
+            group.topics_changed = False
+            self._hashes.begin(group.group_id, subscribed, group.note_new_hash)
 
     def ended(self, group: ConsumerGroup) -> None:
         """The group was deleted, has another type now, or is coordinated by another broker."""
@@ -268,6 +275,7 @@ class ConsumerGroups:
         self.classic.ended(group)
         self._targets.end(group)
         self._patterns.end(group)
+        self._hashes.end(group.group_id)
         self._index.change(group.group_id, TopicChanges((), group.subscriptions.topics))
 
     # -- a clock that tests move
@@ -291,7 +299,11 @@ class ConsumerGroups:
         for name in names:
             for group_id in self._index.groups_of(name):
                 group = self._registry.get(group_id)
-                if isinstance(group, ConsumerGroup):
+                if not isinstance(group, ConsumerGroup):
+                    continue
+                if self._hashes.takes_long(group.subscriptions.subscribed):
+                    self._hashes.begin(group.group_id, group.subscriptions.subscribed, group.note_new_hash)
+                else:
                     group.note_topics_changed()
 
     def topics_came_or_went(self) -> None:

@@ -4,7 +4,7 @@
 the topics that it is about: the hash is a sum, to which topics that come are added, and from which others are taken.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
 from typing import NamedTuple
 
 from .topics import TopicLookup, metadata_hash, signed_64
@@ -20,12 +20,14 @@ class TopicChanges(NamedTuple):
 
 
 NO_CHANGES = TopicChanges((), ())
+_STEP = 200
+"""How many topics one step looks up."""
 
 
 class SubscribedTopics:
     """``topics``: those with at least one subscription."""
 
-    __slots__ = ("_changed", "_counts", "_hash")
+    __slots__ = ("_changed", "_counts", "_hash", "_since")
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
@@ -33,6 +35,8 @@ class SubscribedTopics:
         """The topics that came or went since `take_changes`."""
         self._hash: int | None = None
         """The hash of the topics at the last `take_changes`; None: the next question computes it."""
+        self._since: set[str] | None = None
+        """The topics that came or went since the first of `hash_steps`; None: the hash is not being computed."""
 
     def copy(self) -> "SubscribedTopics":
         other = SubscribedTopics()
@@ -59,10 +63,9 @@ class SubscribedTopics:
 
     def _flip(self, name: str) -> None:
         """The topic came, or went. Both together are no change."""
-        if name in self._changed:
-            self._changed.remove(name)
-        else:
-            self._changed.add(name)
+        self._changed ^= {name}
+        if self._since is not None:
+            self._since ^= {name}
 
     def take_changes(self, lookup: TopicLookup) -> TopicChanges:
         """The topics that came and went since the last call."""
@@ -80,6 +83,26 @@ class SubscribedTopics:
     def forget_hash(self) -> None:
         """The metadata of some topic changed."""
         self._hash = None
+
+    def assume_hash(self, value: int) -> None:
+        """Answer questions by this hash, which was stored, until `hash_steps` is over."""
+        if self._hash is None:
+            self._hash = value
+
+    def hash_steps(self, lookup: TopicLookup) -> Generator[None, None, None]:
+        """Compute the hash anew in short steps. Until the end, the old one answers questions."""
+        names, total = tuple(self._counts), 0
+        self._since = set()
+        for first in range(0, len(names), _STEP):
+            total += metadata_hash(names[first : first + _STEP], lookup)
+            yield
+        changed, self._since = self._since, None
+        if self._changed:  # they are not in the hash yet: the next question computes it
+            self._hash = None
+            return
+        came = [name for name in changed if name in self._counts]
+        went = [name for name in changed if name not in self._counts]
+        self._hash = _changed_hash(total, TopicChanges(came, went), lookup)
 
     # -- questions
 

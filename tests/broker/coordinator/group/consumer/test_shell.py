@@ -178,6 +178,37 @@ async def test_partitions_that_a_topic_gets_are_assigned_at_the_next_heartbeat()
     assert (await world.beat("a", 1)).assignment == world.topics.assignment(t=range(3))
 
 
+async def test_change_of_a_topic_of_a_group_with_many_topics_is_noticed_without_a_look_at_all_in_a_heartbeat() -> None:
+    names = tuple(f"t{number}" for number in range(1_500))
+    world = await ConsumerWorld.loaded(Topics(**dict.fromkeys(names, 1)))
+    await world.beat("a", 0, names=names)
+    world.topics.create("t7", 2)
+    with patch.object(world.topics, "partition_count", wraps=world.topics.partition_count) as looked_up:
+        world.coordinator.consumers.topics_changed(["t7"])
+        world.coordinator.consumers.topics_changed(["t8"])
+        before = world.send("a", 2)
+        assert looked_up.call_count == 0
+    assert before.answer.assignment is None
+    world.time.advance(0)
+    assert (await world.beat("a", 2)).assignment == world.topics.assignment(
+        **{**dict.fromkeys(names, range(1)), "t7": range(2)}
+    )
+
+
+async def test_new_coordinator_compares_many_topics_with_the_stored_hash() -> None:
+    names = tuple(f"t{number}" for number in range(1_500))
+    before = await ConsumerWorld.loaded(Topics(**dict.fromkeys(names, 1)))
+    await before.beat("a", 0, names=names)
+    after = await ConsumerWorld.loaded(before.topics, log=before.log)
+    after.time.advance(0)
+    assert (await after.beat("a", 2)).member_epoch == 2
+    before.topics.create("t7", 2)
+    later = await ConsumerWorld.loaded(before.topics, log=before.log)
+    assert (await later.beat("a", 2)).member_epoch == 2
+    later.time.advance(0)
+    assert (await later.beat("a", 2)).member_epoch == 3
+
+
 async def test_member_of_a_large_group_gets_its_partitions_by_the_heartbeat_with_which_it_joins() -> None:
     world = await ConsumerWorld.loaded(Topics(t=3_000))
     joined = world.send("a", 0, names=("t",))

@@ -1,10 +1,12 @@
 """The hash and the index of a group's topics follow changes of a few topics without a look at all of them."""
 
+from unittest.mock import patch
 from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.broker.coordinator.group.migration.rules import has_to_join_again
+from pybroker.broker.coordinator.group.modern import subscribed_topics as module
 from pybroker.broker.coordinator.group.modern.subscribed_topics import NO_CHANGES, SubscribedTopics, TopicChanges
 from pybroker.broker.coordinator.group.modern.subscriptions import SubscriptionIndex
 from pybroker.broker.coordinator.group.modern.topics import metadata_hash
@@ -49,6 +51,32 @@ def test_hash_that_follows_changes_equals_the_hash_of_all_topics(
             topics.create(name, topics.partition_count(name) + change)
             subscribed.forget_hash()
         assert subscribed.hash_after(NO_CHANGES, topics) == metadata_hash(read, topics)
+
+
+@given(
+    before=SUBSCRIPTIONS,
+    steps=st.lists(SUBSCRIPTIONS, max_size=6),
+    first=st.integers(0, 6),
+)
+def test_hash_that_is_computed_in_steps_follows_changes_of_the_subscription_meanwhile(
+    before: tuple[str, ...], steps: list[tuple[str, ...]], first: int
+) -> None:
+    topics, subscribed = Topics(a=1, b=2, c=3), SubscribedTopics()
+    with patch.object(module, "_STEP", 1):
+        subscribed.count(before, 1)
+        subscribed.take_changes(topics)
+        subscribed.hash_after(NO_CHANGES, topics)
+        topics.create("a", 5)
+        run, names = subscribed.hash_steps(topics), before
+        for number, change in enumerate(steps):
+            if number >= first:
+                next(run, None)
+            subscribed.count(names, -1)
+            subscribed.count(change, 1)
+            subscribed.take_changes(topics)
+            names = change
+        list(run)
+        assert subscribed.hash_after(NO_CHANGES, topics) == metadata_hash(names, topics)
 
 
 @given(st.lists(st.tuples(st.sampled_from("gh"), st.frozensets(st.sampled_from("abc")))))
