@@ -68,9 +68,11 @@ class TableCommits(CommitReader):
             if path.endswith(JSON) and path.count("/") == 1 and not path.startswith(f"{self._staging}/.")
         ]
         names = [path.removeprefix(f"{self._staging}/").removesuffix(JSON) for path in intents]
+        done = {name for name in names if self._files.exists(manifest_path(name))}
+        # Read after the commits: another job may be replacing them by a summary.
+        summary = self.summary() if len(done) < len(names) else None
         for path, name in zip(intents, names, strict=True):
-            summary = self.summary()
-            is_done = self._files.exists(manifest_path(name)) or (summary is not None and summary.covers(name))
+            is_done = name in done or (summary is not None and summary.covers(name))
             self._finish(json.loads(self._files.read_text(path)), is_done=is_done)
         self._files.delete(self._staging)
         return names

@@ -21,6 +21,7 @@ from pybroker.pipeline.archive.manifest import (
     compaction_name,
     current_files,
     decode_commit,
+    encode_commit,
 )
 from pybroker.pipeline.archive.manifest_faults import manifest_faults
 from pybroker.pipeline.archive.manifest_shortening import ManifestShortening
@@ -54,7 +55,7 @@ class Jobs:
 
     def archive(self) -> None:
         number = self.batches
-        commit = Commit(batch_name(number), ranges_of(number), (file_of(str(number)),))
+        commit = commit_of(number)
         if not TableCommits(self.files).has(commit.name, commit.ranges):
             self._publish(STAGING, commit)
         self.batches = number + 1
@@ -97,6 +98,10 @@ def parts_of(path: str) -> list[str]:
 
 def ranges_of(number: int) -> Ranges:
     return {TopicPartition("t", 0): (5 * number, 5 * number + 5)}
+
+
+def commit_of(number: int) -> Commit:
+    return Commit(batch_name(number), ranges_of(number), (file_of(str(number)),))
 
 
 def assert_each_is_there_once(root: Path, commits: Sequence[Commit], batches: Sequence[int]) -> None:
@@ -221,6 +226,48 @@ def test_commit_that_a_summary_covers_is_not_finished_again(tmp_path: Path) -> N
     assert TableCommits(jobs.files, COMPACTING).recover() == [compaction_name(0)]
     assert not jobs.files.exists(name)
     jobs.assert_each_batch_is_there_once((jobs.batches,))
+
+
+def test_commit_that_a_summary_covers_while_it_is_looked_for_is_not_finished_again(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path)
+    jobs.archive()
+    jobs.archive()
+    jobs.files.steps = 4
+    with pytest.raises(KilledError):
+        jobs.compact()
+    jobs.files.steps = ENOUGH
+    name = f"{MANIFEST}/{compaction_name(0)}.json"
+
+    class Overtaken(BreakingFiles):
+        """The archive writes a summary before a job looks for the commit."""
+
+        def exists(self, path: str) -> bool:
+            while path == name and super().exists(name):
+                jobs.archive()
+            return super().exists(path)
+
+    assert TableCommits(Overtaken(tmp_path), COMPACTING).recover() == [compaction_name(0)]
+    assert not jobs.files.exists(name)
+
+
+def test_summary_is_read_once_for_all_interrupted_commits(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path)
+    for _ in range(2 * SHORT):
+        jobs.archive()
+    summary = CommitReader(jobs.files).summary()
+    assert summary is not None
+    for number in range(3):
+        text = json.dumps({"directory": str(number), "moves": {}, "commit": encode_commit(commit_of(number))})
+        jobs.files.write_text(f"{STAGING}/{batch_name(number)}.json", text)
+    read: list[str] = []
+
+    class Watched(BreakingFiles):
+        def read_text(self, path: str) -> str:
+            read.append(path)
+            return super().read_text(path)
+
+    assert TableCommits(Watched(tmp_path)).recover() == [batch_name(number) for number in range(3)]
+    assert read.count(f"{MANIFEST}/{summary.name}.json") == 1
 
 
 def test_manifest_with_faults_is_not_shortened(tmp_path: Path) -> None:
