@@ -84,7 +84,7 @@ class DayFiles:
     def add(self, rows: pa.RecordBatch) -> None:
         """Adds rows of the format "pybroker", in the order of offsets. Raises OSError."""
         kept = rows.drop_columns(["topic"])  # the directory's name holds it
-        days = np.floor_divide(rows.column("timestamp").cast(pa.int64()).to_numpy(), _DAY_US)
+        days = np.floor_divide(rows.column("timestamp").view(pa.int64()).to_numpy(), _DAY_US)
         first, last = int(days.min()), int(days.max())
         for day in [first] if first == last else np.unique(days).tolist():
             of_day = kept if first == last else kept.filter(pa.array(days == day))

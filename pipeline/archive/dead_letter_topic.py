@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
 from ...client.given_options import OptionError
-from ..columns.row_schema import HEADERS_DDL
+from ..columns.row_ddl import HEADERS_DDL
 from .archive_rows import DEAD_LETTERS, TABLE
 
 if TYPE_CHECKING:

@@ -72,9 +72,9 @@ class Gathered(NamedTuple):
     facts: list[BatchFacts]
     fact_rows: list[int]
 
-    def repeated(self, values: list[int], kind: pa.DataType) -> pa.Array:
-        """Returns a column in which all rows of a batch have the same value."""
-        return pa.array(np.repeat(np.array(values, np.int64), self.fact_rows)).cast(kind)
+    def repeated(self, values: list[int], kind: type[np.generic]) -> pa.Array:
+        """Returns a column of integers in which all rows of a batch have the same value."""
+        return pa.array(np.repeat(np.array(values, kind), self.fact_rows))
 
     def repeated_text(self, values: list[str]) -> pa.Array:
         """Returns a column in which all rows of a batch have the same text; there are few different texts."""

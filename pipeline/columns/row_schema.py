@@ -1,15 +1,12 @@
-"""Columns and types of the rows of both data sources: those of Spark's Kafka source, and more for log directories."""
+"""Rows of both data sources as Arrow batches: the columns of Spark's Kafka source, and more for log directories."""
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from ...base.topic_partition import TopicPartition
 from .row_buffers import HEADERS_TYPE, Gathered
-
-ROW_DDL = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
-HEADERS_DDL = ", headers array<struct<key: string, value: binary>>"
-LOG_DDL = ", leaderEpoch int, producerId bigint, codec string, batchPosition bigint, segment string"
 
 _ROW_FIELDS = [
     pa.field("key", pa.binary()),
@@ -41,10 +38,10 @@ def log_rows(at: TopicPartition, segment: str, gathered: Gathered) -> pa.RecordB
     fields, columns = _row(at, gathered)
     facts = gathered.facts
     columns += [
-        gathered.repeated([each.leader_epoch for each in facts], pa.int32()),
-        gathered.repeated([each.producer_id for each in facts], pa.int64()),
+        gathered.repeated([each.leader_epoch for each in facts], np.int32),
+        gathered.repeated([each.producer_id for each in facts], np.int64),
         gathered.repeated_text([each.codec for each in facts]),
-        gathered.repeated([each.position for each in facts], pa.int64()),
+        gathered.repeated([each.position for each in facts], np.int64),
         pa.repeat(pa.scalar(segment), gathered.rows),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema([*fields, *_LOG_FIELDS]))
@@ -58,7 +55,7 @@ def _row(at: TopicPartition, gathered: Gathered) -> tuple[list[pa.Field], list[p
         pa.repeat(pa.scalar(at.partition, pa.int32()), gathered.rows),
         gathered.offset,
         gathered.timestamp,
-        gathered.repeated([each.timestamp_type for each in gathered.facts], pa.int32()),
+        gathered.repeated([each.timestamp_type for each in gathered.facts], np.int32),
     ]
     if gathered.headers is None:
         return list(_ROW_FIELDS), columns

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
 from ..archive.archive_rows import DATA, DEAD_LETTERS, read_archive
-from ..columns.row_schema import HEADERS_DDL
+from ..columns.row_ddl import HEADERS_DDL
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

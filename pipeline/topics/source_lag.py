@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-import pyarrow as pa
-
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import KafkaError
 from ..options.read_options import ReadOptions
@@ -92,7 +90,7 @@ def _first_ms(options: ReadOptions, offsets: OffsetRange) -> float | None:
     try:
         for gathered in reader.read():
             if gathered.rows:
-                return float(gathered.timestamp[0].cast(pa.int64()).as_py()) / 1000
+                return float(gathered.timestamp[0].value) / 1000
     except (KafkaError, OSError):
         return None
     return None

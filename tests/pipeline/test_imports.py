@@ -1,8 +1,12 @@
 """Checks imports between the pipeline and the other folders."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHER_PACKAGES = ("base", "broker", "client", "config", "controller", "protocol", "replication", "storage")
@@ -32,3 +36,17 @@ def test_no_other_folder_imports_the_pipeline_or_its_dependencies() -> None:
 def test_pipeline_imports_only_base_client_protocol_and_storage() -> None:
     found = {parts[1] for _, parts in imported("pipeline") if parts[0] == "pybroker"}
     assert found == {"base", "client", "pipeline", "protocol", "storage"}
+
+
+@pytest.mark.parametrize("name", ["PybrokerDataSource", "PybrokerLogDataSource"])
+def test_data_source_is_created_without_pyarrow(name: str) -> None:
+    """Spark keeps a Python process for it, whose memory PyArrow would double."""
+    pytest.importorskip("pyspark")
+    program = f"""
+import sys
+from pybroker.pipeline import {name}
+{name}({{"path": "/"}}).schema()
+print(*sorted({{"numpy", "pyarrow"}} & sys.modules.keys()))
+"""
+    found = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True)
+    assert found.stdout.split() == []
