@@ -16,6 +16,7 @@ from support.processes.broker_process import BrokerProcess
 
 from benchmarks.machine import moment, others_percent
 from benchmarks.pipeline_load import fill_topic, write_segments
+from benchmarks.pipeline_memory import memory_lines
 from benchmarks.pipeline_sides import Done, Side, session_of, sides
 from benchmarks.pipeline_works import WORKS, Case, heads, line_of, row, verdict
 from benchmarks.progress import progress
@@ -30,8 +31,6 @@ _MOST_GROWTH = 1.2
 """Maximum growth of a task's memory from one partition to one ten times as large."""
 
 _MEMORY, _AUDIT = "memory", "audit"
-_MOST_MEMORY = 1.0
-"""Maximum ratio of a session's memory to that of the connector's session."""
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -85,7 +84,7 @@ def topic_lines(options: argparse.Namespace, works: Sequence[str]) -> list[str]:
         if _MEMORY in works:
             known = topics(partitions[0], options.records)
             lines += [growth_line(contestants[0], servers, known)]
-            lines += memory_lines(contestants, servers, known)
+            lines += memory_lines(contestants, servers, two_of(known, "big"))
         return lines
 
 
@@ -133,26 +132,6 @@ def growth_line(side: Side, servers: str, known: Mapping[str, int]) -> str:
     growth = whole / tenth
     cells = (f"{whole:.0f} MiB, {tenth:.0f} MiB", "-", f"{growth:.2f} of each other", "-")
     return row(work, "1", "-", *cells, f"≤ {_MOST_GROWTH:g}", verdict(growth <= _MOST_GROWTH))
-
-
-def memory_lines(contestants: Sequence[Side], servers: str, known: Mapping[str, int]) -> list[str]:
-    """Measures the memory of whole sessions that write Parquet files."""
-    lines = []
-    for work in ("job", "job_batches"):
-        peaks = []
-        for side in contestants:
-            with session_of(side, 2, servers, two_of(known, "big")) as session:
-                peaks.append(session.run(work).session_mib)
-        cells = [f"{peak:,.0f} MiB" for peak in peaks]
-        name = f"memory of the JVM and all Python workers: {WORKS[work].label}"
-        if len(peaks) == 1:
-            lines.append(row(name, "2", "-", *cells, "-", "-", "-", "", ""))
-            continue
-        ratio = peaks[0] / peaks[1]
-        lines.append(
-            row(name, "2", "-", *cells, f"{ratio:.2f}", "-", f"≤ {_MOST_MEMORY:g}", verdict(ratio <= _MOST_MEMORY))
-        )
-    return lines
 
 
 def audit_line(size_mib: int) -> str:

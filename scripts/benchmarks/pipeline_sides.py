@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -47,15 +47,14 @@ class Side:
 
 
 class Done(NamedTuple):
-    """Result of a work: its seconds, CPU seconds of all processes, what it counted, and peaks of memory so far: of the
-    largest Python worker, and of the JVM and all Python workers together.
+    """Result of a work: its seconds, CPU seconds of all processes, what it counted, and the largest memory of a Python
+    worker so far.
     """
 
     seconds: float
     cpu_s: float
     found: str
     worker_mib: float
-    session_mib: float
 
 
 def sides() -> list[Side]:
@@ -99,9 +98,14 @@ class Session:
             self._process.wait()
             raise RuntimeError(f"The session ended during {work}:\n{self._said.read_text()[-3000:]}")
         found = json.loads(line)
-        peaks = [_greatest_mib(pid) for pid in _children(self._process.pid, "pyspark.")]
-        java = sum(_greatest_mib(pid) for pid in _children(self._process.pid, "org.apache.spark."))
-        return Done(found["s"], found["cpu"], found["found"], max(peaks, default=0.0), java + sum(peaks))
+        peaks = [_greatest_mib(pid) for pid in self.python_workers()]
+        return Done(found["s"], found["cpu"], found["found"], max(peaks, default=0.0))
+
+    def python_workers(self) -> Iterator[int]:
+        return _children(self._process.pid, "pyspark.")
+
+    def java(self) -> Iterator[int]:
+        return _children(self._process.pid, "org.apache.spark.")
 
     def close(self) -> None:
         self._process.communicate()
@@ -127,10 +131,15 @@ def session_of(
 def _children(pid: int, package: str) -> Iterator[int]:
     """Returns the descendants of a process that run a module or class of the package: Python workers, or the JVM."""
     for directory in Path("/proc").glob(f"{pid}/task/*/children"):
-        for child in map(int, directory.read_text().split()):
-            arguments = Path(f"/proc/{child}/cmdline").read_text().split("\0")
-            if any(argument.startswith(package) for argument in arguments):
-                yield child
+        try:
+            children = list(map(int, directory.read_text().split()))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        for child in children:
+            with suppress(FileNotFoundError, ProcessLookupError):
+                arguments = Path(f"/proc/{child}/cmdline").read_text().split("\0")
+                if any(argument.startswith(package) for argument in arguments):
+                    yield child
             yield from _children(child, package)
 
 
