@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -38,6 +39,10 @@ _REPEATING = ["key", "value", "partition", "timestampType", "headers.list.elemen
 """Columns with dictionary encoding, which helps as long as the dictionary is small."""
 
 
+class DayFileError(OSError):
+    """A file of the table can't be written, for example because the disk is full; the message names it."""
+
+
 class WrittenFile(NamedTuple):
     """One written file. `path` is relative to the target directory."""
 
@@ -47,7 +52,7 @@ class WrittenFile(NamedTuple):
 
 
 def write_range(offsets: OffsetRange, source: ReadOptions, directory: str, codec: str) -> Iterator[WrittenFile]:
-    """Writes the rows of a range and yields the files. Raises OSError and the errors of reading.
+    """Writes the rows of a range and yields the files. Raises DayFileError and the errors of reading.
 
     File names are unique. If a task fails, its files stay until the staging directory is deleted.
     """
@@ -82,7 +87,7 @@ class DayFiles:
         self._closed: list[WrittenFile] = []
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Adds rows of the format "pybroker", in the order of offsets. Raises OSError."""
+        """Adds rows of the format "pybroker", in the order of offsets. Raises DayFileError."""
         kept = rows.drop_columns(["topic"])  # the directory's name holds it
         days = np.floor_divide(rows.column("timestamp").view(pa.int64()).to_numpy(), _DAY_US)
         first, last = int(days.min()), int(days.max())
@@ -94,7 +99,7 @@ class DayFiles:
             self._write_groups()
 
     def finish(self) -> list[WrittenFile]:
-        """Closes all files and returns them. Raises OSError."""
+        """Closes all files and returns them. Raises DayFileError."""
         for day in list(self._open):
             self._close(day)
         return self._closed
@@ -124,10 +129,11 @@ class _DayFile:
     def __init__(self, directory: Path, path: str, schema: pa.Schema, codec: str) -> None:
         self._path = path
         self._place = directory / path
-        self._place.parent.mkdir(parents=True, exist_ok=True)
-        self._writer = parquet.ParquetWriter(
-            self._place, schema, compression=codec, use_dictionary=_REPEATING, store_schema=False
-        )
+        with _errors_of(self._place):
+            self._place.parent.mkdir(parents=True, exist_ok=True)
+            self._writer = parquet.ParquetWriter(
+                self._place, schema, compression=codec, use_dictionary=_REPEATING, store_schema=False
+            )
         self._held: list[pa.RecordBatch] = []
         self._rows = 0
         self._first = self._last = 0
@@ -144,13 +150,25 @@ class _DayFile:
         if self._held:
             table = pa.Table.from_batches(self._held)
             self._held = []
-            self._writer.write_table(table, row_group_size=table.num_rows)
+            with _errors_of(self._place):
+                self._writer.write_table(table, row_group_size=table.num_rows)
 
     def close(self, partition: int) -> WrittenFile:
         self.write_group()
-        self._writer.close()
+        with _errors_of(self._place):
+            self._writer.close()
         rows = PartitionRows(partition, self._rows, self._first, self._last)
         return WrittenFile(self._path, os.path.getsize(self._place), rows)
+
+
+@contextmanager
+def _errors_of(place: Path) -> Iterator[None]:
+    """Names the file in errors: PyArrow's do not."""
+    try:
+        yield
+    except OSError as error:
+        reason = str(error) if error.errno is None else os.strerror(error.errno)
+        raise DayFileError(f"{place} can't be written: {reason}") from None
 
 
 def date_of(day: int) -> str:
