@@ -12,6 +12,7 @@ from ..options.write_options import WriteOptions
 _ANY_PARTITION = -1
 _QUEUE_FULL_WAIT_S = 0.5
 _MOST_RETRIES = 10
+_LATE = (KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT)
 
 
 class WriteError(Exception):
@@ -25,8 +26,10 @@ class TaskProducer:
 
     def __init__(self, options: WriteOptions, further: Mapping[str, str] | None = None) -> None:
         self._topic = options.topic
-        self._producer = Producer(options.producer_settings() | dict(further or {}))
-        self._failure: KafkaError | None = None
+        settings = options.producer_settings() | dict(further or {})
+        self._producer = Producer({**settings, "error_cb": self._note_cause})
+        self._failure: str | None = None
+        self._cause: str | None = None
 
     def __enter__(self) -> TaskProducer:
         return self
@@ -95,12 +98,20 @@ class TaskProducer:
                 raise WriteError(f"A record for {topic} was refused: {error.args[0].str()}") from None
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None and self._failure is None:
-            self._failure = error
+        if error is None or self._failure is not None:
+            return
+        self._failure = f"A record for {message.topic()} could not be written: {error.str()}"
+        if error.code() in _LATE and self._cause is not None:
+            self._failure += f" ({self._cause})"
+
+    def _note_cause(self, error: KafkaError) -> None:
+        """Keeps why a broker was not reached, which tells more than the late records."""
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self._cause = error.str()
 
     def _check(self) -> None:
         if self._failure is not None:
-            raise WriteError(f"A record could not be written: {self._failure.str()}")
+            raise WriteError(self._failure)
 
 
 def _until_done(step: Callable[[], None]) -> None:

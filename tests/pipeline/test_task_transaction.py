@@ -6,26 +6,9 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from pybroker.pipeline.options.write_options import WriteOptions, write_options
 from support.clients.topics import create_topic
+from support.spark.sink_columns import Columns
 
 PREFIX = "sink"
-
-
-class Column:
-    """The part of a field of a Spark schema that the sink reads."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.dataType = self
-
-    def simpleString(self) -> str:  # noqa: N802 (Spark's name)
-        return "string"
-
-
-class Columns:
-    """The part of a Spark schema that the sink reads."""
-
-    def __init__(self, *names: str) -> None:
-        self.fields = [Column(name) for name in names]
 
 
 @pytest.fixture

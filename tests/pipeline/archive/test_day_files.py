@@ -92,14 +92,13 @@ def test_least_recently_used_day_file_is_closed_first(tmp_path: Path) -> None:
 
 
 def test_full_disk_is_an_error_that_names_the_file(tmp_path: Path) -> None:
-    from pybroker.pipeline.archive.day_files import DayFileError, DayFiles
+    from pybroker.pipeline.archive.day_files import DayFileError
     from pybroker.pipeline.jobs.command import failure_line
 
     with small_disk(tmp_path / "disk", 1 << 16) as disk:
-        files = DayFiles(disk, "t", 3, "none", group_bytes=1)
+        parts = [rows(first, [0] * 1000) for first in range(0, 50_000, 1000)]
         with pytest.raises(DayFileError) as error:
-            for first in range(0, 1_000_000, 1000):
-                files.add(rows(first, [0] * 1000))
+            written(disk, *parts, group_bytes=1)
         name = f"{type(error.value).__module__}.{type(error.value).__name__}"
         line = failure_line(RuntimeError(f"Job aborted\nTraceback\n{name}: {error.value}\n\n\tat org"))
         assert line.startswith(f"{disk}/topic=t/date=1970-01-01/part-00003-")

@@ -72,7 +72,7 @@ def test_invalid_write_is_refused_by_name_on_spark(spark: "SparkSession", server
 def test_row_refused_by_the_broker_fails_the_query(spark: "SparkSession", servers: str, topic: str) -> None:
     create_topic(servers, topic, 1, {"max.message.bytes": "1000"})
     frame = spark.range(1).selectExpr("repeat('x', 5000) as value")
-    with pytest.raises(Exception, match="A record could not be written"):
+    with pytest.raises(Exception, match=f"A record for {topic} could not be written: .*too large"):
         with_retry(lambda: write(frame, servers, topic=topic))
 
 
