@@ -3,6 +3,7 @@
 For each item the first fault that matches wins, in the order in which the faults were set.
 """
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -84,6 +85,9 @@ def _fail(plan: Plan, fault: Fault, code: ErrorCode, key: ApiKey, version: int, 
     if not has_code(failed, version) or not fault.take():
         return
     plan.failed = failed if plan.failed is None else merged(plan.failed, failed, version)
+    if rest is None and of_topic and key is ApiKey.METADATA and version >= _FIRST_WITHOUT_ALL_BY_EMPTY:
+        rest = copy.copy(hit)
+        rest.topics = []  # a response without brokers would end the connections of clients to all brokers
     plan.rest = rest
 
 

@@ -223,6 +223,16 @@ def test_refused_connection_is_counted_and_open_ones_go_on(broker: BlockingBroke
         assert code_on_a_new_connection(broker) == 0
 
 
+def test_metadata_of_a_topic_with_an_error_names_the_brokers(broker: BlockingBroker, client: WireClient) -> None:
+    request = plain_request(ApiKey.METADATA, topics=[{"name": "t"}])
+    with broker.faults.error("Metadata", "UNKNOWN_TOPIC_ID", topic="t") as fault:
+        for version in (1, 12):
+            answer = client.ask(request, version)
+            assert [each.error_code for each in answer.topics] == [ErrorCode.UNKNOWN_TOPIC_ID]
+            assert len(answer.brokers) == 1
+    assert fault.fired == 2
+
+
 def test_metadata_of_all_topics_has_the_error_at_the_topic(broker: BlockingBroker, client: WireClient) -> None:
     request = plain_request(ApiKey.METADATA, topics=None)
     with broker.faults.error("Metadata", "LEADER_NOT_AVAILABLE", topic="t") as fault:
