@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pybroker import Broker
 from pybroker.broker.library.broker import BlockingBroker
@@ -46,8 +46,9 @@ def no_fault_is_left(broker: BlockingBroker) -> Iterator[None]:
 class Member:
     """A consumer, its assignments, and the error that it told."""
 
-    def __init__(self, broker: BlockingBroker, group: str) -> None:
+    def __init__(self, broker: BlockingBroker, group: str, topic: str = TOPIC) -> None:
         self.events: list[str] = []
+        self.values: list[bytes | None] = []
         self.error: KafkaError | None = None
         self._broker = broker
         self._group = group
@@ -60,7 +61,7 @@ class Member:
             }
         )
         self._consumer.subscribe(
-            [TOPIC],
+            [topic],
             on_assign=lambda _, partitions: self._note("assigned", partitions),
             on_revoke=lambda _, partitions: self._note("revoked", partitions),
             on_lost=lambda _, partitions: self._note("lost", partitions),
@@ -71,7 +72,9 @@ class Member:
         while not condition():
             assert time.monotonic() < deadline, (self.events, self.error)
             message = self._consumer.poll(0.02)
-            if message is not None:
+            if message is not None and message.error() is None:
+                self.values.append(message.value())
+            elif message is not None:
                 self.error = message.error()
 
     def close(self) -> None:
@@ -141,3 +144,17 @@ def test_fenced_consumer_loses_its_partitions_and_joins_again(
     member.close()
     assert (member.error, member.events) == (None, [*expected, "revoked"])
     assert member.members_of_its_group == 0
+
+
+def test_consumer_reads_an_assigned_topic_once_its_id_is_known(broker: BlockingBroker) -> None:
+    create_topic(broker.bootstrap_servers, "late", 1)
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    producer.produce("late", b"value")
+    assert producer.flush() == 0
+    with broker.faults.error("Metadata", "UNKNOWN_TOPIC_ID", topic="late") as fault:
+        member = Member(broker, "unknown-id", "late")
+        member.poll_until(lambda: fault.fired >= 2 and member.members_of_its_group == 1)
+        assert (member.values, member.events) == ([], [])
+    member.poll_until(lambda: member.values == [b"value"])
+    assert member.error is None
+    member.close()
