@@ -1,8 +1,9 @@
-"""Judges what the members of a consumer group did: which partitions they consumed, and which commits were accepted.
+"""Judges what the members of a consumer group did: what they read of which partitions, and which commits were accepted.
 
-**Why.** Two clients may consume one partition at the same time, when one of them does not know yet that it was fenced.
-But an accepted commit proves that the coordinator takes the member for the owner. So the commits of one member must not
-be accepted after those of another, unless the member got the partition anew in between.
+**Why.** Two clients may read one partition at the same time, when one of them does not know yet that it was fenced.
+But an accepted commit proves that the member has owned the partition since it got it. So no two members may have such
+times in common, and no record is read twice by owners at one time. Each member goes on where the group has read to, so
+no record is skipped.
 """
 
 from collections.abc import Callable
@@ -31,7 +32,7 @@ class Grant(NamedTuple):
 class MemberCommit(NamedTuple):
     """A commit of one partition. ``acquired_s``: when the member began to consume the partition.
 
-    ``text``: names the commit; it is the metadata of the offset.
+    ``number``: counts the commits of a member. ``text``: names the commit; it is the metadata of the offset.
     """
 
     member_id: str
@@ -40,15 +41,12 @@ class MemberCommit(NamedTuple):
     offset: int
     acquired_s: float
     asked_s: float
+    number: int = 0
 
     @property
     def text(self) -> str:
-        return f"{self.member_id}/{self.epoch}/{self.partition.topic_id.hex}/{self.partition.number}/{self.offset}"
-
-
-class _Accepted(NamedTuple):
-    commit: MemberCommit
-    answered_s: float
+        partition = f"{self.partition.topic_id.hex}/{self.partition.number}"
+        return f"{self.member_id}/{self.epoch}/{partition}/{self.offset}.{self.number}"
 
 
 class OwnershipHistory:
@@ -63,7 +61,9 @@ class OwnershipHistory:
         self.grants: dict[Grant, None] = {}
         self.accepted: list[MemberCommit] = []
         self.in_doubt: dict[str, MemberCommit] = {}
-        self._latest: dict[OwnedPartition, dict[str, _Accepted]] = {}
+        self._latest: dict[OwnedPartition, dict[tuple[str, float], MemberCommit]] = {}
+        """The last accepted commit of each member, by the time since which it had the partition."""
+        self._read_to: dict[OwnedPartition, int] = {}
         self._committed: dict[OwnedPartition, int] = {}
 
     def granted(self, asked_epoch: int, grant: Grant) -> None:
@@ -83,20 +83,33 @@ class OwnershipHistory:
     def refused(self, commit: MemberCommit) -> None:
         self.in_doubt.pop(commit.text, None)
 
-    def accepts(self, commit: MemberCommit, answered_s: float) -> None:
+    def reads(self, partition: OwnedPartition, begin: int, end: int) -> None:
+        """A member has read all records from ``begin`` up to ``end``."""
+        read_to = self.read_to(partition)
+        if begin > read_to:
+            self._report(
+                f"{partition}: a member reads from offset {begin}, but the group has read up to {read_to} only"
+            )
+        self._read_to[partition] = max(read_to, end)
+
+    def read_to(self, partition: OwnedPartition) -> int:
+        """The offset before which the group has read all records."""
+        return self._read_to.get(partition, 0)
+
+    def accepts(self, commit: MemberCommit) -> None:
         """The coordinator accepted a commit."""
         del self.in_doubt[commit.text]
         self.accepted.append(commit)
         latest = self._latest.setdefault(commit.partition, {})
         for other in latest.values():
-            if other.commit.member_id == commit.member_id:
+            if other.member_id == commit.member_id:
                 continue
-            if commit.acquired_s < other.commit.asked_s and other.answered_s < commit.asked_s:
+            if commit.acquired_s < other.asked_s and other.acquired_s < commit.asked_s:
                 self._report(
                     f"{commit.partition}: a commit of {commit.member_id} in epoch {commit.epoch} is accepted, but"
-                    f" {other.commit.member_id} got the partition in epoch {other.commit.epoch} meanwhile"
+                    f" {other.member_id} got the partition in epoch {other.epoch} meanwhile"
                 )
-        latest[commit.member_id] = _Accepted(commit, answered_s)
+        latest[commit.member_id, commit.acquired_s] = commit
         self._committed[commit.partition] = commit.offset
 
     def check_offset(self, partition: OwnedPartition, expected: int, found: int) -> None:

@@ -1,7 +1,7 @@
 """A member of a group by the classic protocol, whose group may be a consumer group meanwhile (KIP-848).
 
 It behaves like a consumer of Kafka's Java client that keeps its partitions while the group rebalances (the cooperative
-protocol), or one that gives up all of them (the eager one). It counts instead of reading, like `ConsumerMember`.
+protocol), or one that gives up all of them (the eager one).
 """
 
 import asyncio
@@ -268,16 +268,18 @@ class ClassicMember:
         topics = await self._topics(self.membership.names if self._led is None else self._led[0])
         if self._led is not None and topics != self._led[1]:
             self._is_in = False
-        since_s = {(self._names[each.topic_id], each.number): (each, owned) for each, owned in self.owned.items()}
+        owned = {(self._names[each.topic_id], each.number): each for each in self.owned}
         for name, number in self._assigned:
             if name not in topics:
                 continue
             partition = OwnedPartition(topics[name][0], number)
             self._names[partition.topic_id] = name
-            before, began_s = since_s.get((name, number), (None, self._client.loop.time()))
+            before = owned.get((name, number))
+            if before == partition:
+                continue
             if before is not None:
                 del self.owned[before]
-            self.owned[partition] = began_s
+            self.owned[partition] = self._client.loop.time()
 
     async def _topics(self, names: Iterable[str]) -> Topics:
         """The ids and sizes of the topics that exist."""

@@ -1,7 +1,7 @@
 """A member of a consumer group (KIP-848), which behaves like the members of Kafka's Java client.
 
-It sends heartbeats, tells which partitions it has, and commits offsets of them. It counts instead of reading, like
-`GroupMember`. It gives a partition back by a heartbeat without it, after it has committed the last time.
+It sends heartbeats, tells which partitions it has, reads them and commits its positions. It gives a partition back by a
+heartbeat without it, after it has committed the last time.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ class ConsumerMember:
         self.epoch = 0
         self.owned: dict[OwnedPartition, float] = {}
         self.is_resting = False
-        """It sends heartbeats, but commits nothing."""
+        """It sends heartbeats, but neither reads nor commits."""
         self.is_repeated = False
         """Copies of its heartbeats come late."""
         self._client = client

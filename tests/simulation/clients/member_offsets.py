@@ -1,4 +1,4 @@
-"""Fetches and commits offsets as a member of a consumer group (KIP-848), under its member epoch."""
+"""Reads as a member of a consumer group (KIP-848), and commits its positions under its member epoch."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,6 +16,7 @@ from pybroker.protocol.messages.offset_fetch import (
 )
 from simulation.checkers.ownership import MemberCommit, OwnedPartition, OwnershipHistory
 from simulation.clients.cluster_client import ClusterClient
+from simulation.clients.member_reads import MemberReads
 from simulation.transactions.coordinator_link import CoordinatorLink
 
 __all__ = ["CHANGING", "MemberOffsets"]
@@ -29,9 +30,7 @@ _FIND_AGAIN = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 class MemberOffsets:
-    """The offsets of one member's partitions; each commit of a partition is one higher than the last. `commits`: the
-    number of accepted ones.
-    """
+    """The positions of one member, which begin at the committed offsets. `commits`: the number of accepted commits."""
 
     def __init__(self, client: ClusterClient, link: CoordinatorLink, group: str, history: OwnershipHistory) -> None:
         self.commits = 0
@@ -39,6 +38,10 @@ class MemberOffsets:
         self._link = link
         self._group = group
         self._history = history
+        self._reads = MemberReads(client)
+        self._positions: dict[tuple[OwnedPartition, float], int] = {}
+        """The next offset to read of each partition, by the time since which the member has it."""
+        self._count_of_commits = 0
 
     async def commit(
         self,
@@ -47,17 +50,24 @@ class MemberOffsets:
         acquired_s: Mapping[OwnedPartition, float],
         names: Mapping[OwnedPartition, str],
     ) -> None:
-        """Commit the next offset of each partition, which the member has had since ``acquired_s``. Raises
+        """Read the partitions that the member has had since ``acquired_s``, and commit their positions. Raises
         UnansweredError.
         """
         expected = {each: self._history.committed(each) for each in acquired_s}
         before = dict(expected)
-        if self._client.random.random() < _FETCHED_SHARE:
+        is_new = any(each not in self._positions for each in acquired_s.items())
+        if is_new or self._client.random.random() < _FETCHED_SHARE:
             before = await self._fetch(member_id, epoch, names)
+        for each in before.keys() & acquired_s.keys():
+            self._positions.setdefault((each, acquired_s[each]), max(before[each], 0))
+        await self._read({each: acquired_s[each] for each in acquired_s if each in before}, names)
         asked_s = self._client.loop.time()
+        self._count_of_commits += 1
         commits = [
-            MemberCommit(member_id, epoch, each, max(before[each], expected[each]) + 1, acquired_s[each], asked_s)
-            for each in acquired_s
+            MemberCommit(
+                member_id, epoch, each, self._positions[each, since_s], since_s, asked_s, self._count_of_commits
+            )
+            for each, since_s in acquired_s.items()
             if each in before
         ]
         if not commits:
@@ -74,11 +84,23 @@ class MemberOffsets:
             self._count("commit", code)
             if code is ErrorCode.NONE:
                 self.commits += 1
-                self._history.accepts(commit, self._client.loop.time())
+                self._history.accepts(commit)
                 if not names[partition].startswith(CHANGING):
                     self._history.check_offset(partition, expected[partition], before[partition])
             elif code not in (ErrorCode.REQUEST_TIMED_OUT, *_FIND_AGAIN):
                 self._history.refused(commit)
+
+    async def _read(self, acquired_s: Mapping[OwnedPartition, float], names: Mapping[OwnedPartition, str]) -> None:
+        """Only topics that are never deleted have records."""
+        partitions = {
+            (names[each], each.number): (each, since_s)
+            for each, since_s in acquired_s.items()
+            if not names[each].startswith(CHANGING)
+        }
+        for place, position in (await self._reads.read({p: self._positions[k] for p, k in partitions.items()})).items():
+            held = partitions[place]
+            self._history.reads(held[0], self._positions[held], position)
+            self._positions[held] = position
 
     def _request(
         self, member_id: str, epoch: int, commits: Iterable[MemberCommit], names: Mapping[OwnedPartition, str]

@@ -15,7 +15,7 @@ from simulation.checkers.ownership import Grant, OwnedPartition
 from simulation.clients.member_offsets import CHANGING
 from simulation.transactions.log_view import LogBatch
 
-__all__ = ["ClassicPicture", "GroupLog", "MemberPicture", "read_group_log"]
+__all__ = ["ClassicPicture", "GroupLog", "GroupLogReader", "MemberPicture", "read_group_log"]
 
 _UNREVOKED = 1
 _STATIC_LEAVE = -2
@@ -67,6 +67,8 @@ class GroupLog:
     grants: dict[Grant, None] = field(default_factory=dict)
     commits: dict[str, None] = field(default_factory=dict)
     """The metadata of all offsets in the log."""
+    committed: dict[tuple[str, int], int] = field(default_factory=dict)
+    """The committed offsets by topic and partition."""
     writes: int = 0
     changes: dict[str, int] = field(default_factory=dict)
     """How often each member's assignment was written."""
@@ -75,13 +77,15 @@ class GroupLog:
 
 def read_group_log(batches: Iterable[LogBatch], group: str, in_doubt: Collection[str] = ()) -> GroupLog:
     """``in_doubt``: texts of commits that clients gave up; they may arrive when the partition has another owner."""
-    reader = _Reader(group, in_doubt)
+    reader = GroupLogReader(group, in_doubt)
     for batch in batches:
         reader.read(batch)
     return reader.log
 
 
-class _Reader:
+class GroupLogReader:
+    """Reads batch after batch. `log`: what it has read."""
+
     def __init__(self, group: str, in_doubt: Collection[str]) -> None:
         self.log = GroupLog()
         self._group = group
@@ -127,6 +131,7 @@ class _Reader:
         if key.group != self._group or value is None:
             return
         content = decode(messages.OffsetCommitValue, memoryview(value)[2:], int.from_bytes(value[:2]))
+        self.log.committed[key.topic, key.partition] = content.offset
         text = content.metadata
         if text.count("/") != 4:
             return
@@ -263,24 +268,24 @@ def _places(assignment: bytes) -> frozenset[tuple[str, int]]:
     return frozenset((each.topic, number) for each in value.assigned_partitions for number in each.partitions)
 
 
-_KINDS: dict[int, tuple[Any, Any, Callable[[_Reader, str, Any], None]]] = {
-    2: (messages.GroupMetadataKey, messages.GroupMetadataValue, _Reader._generation),
-    3: (messages.ConsumerGroupMetadataKey, messages.ConsumerGroupMetadataValue, _Reader._epoch),
-    5: (messages.ConsumerGroupMemberMetadataKey, messages.ConsumerGroupMemberMetadataValue, _Reader._member),
+_KINDS: dict[int, tuple[Any, Any, Callable[[GroupLogReader, str, Any], None]]] = {
+    2: (messages.GroupMetadataKey, messages.GroupMetadataValue, GroupLogReader._generation),
+    3: (messages.ConsumerGroupMetadataKey, messages.ConsumerGroupMetadataValue, GroupLogReader._epoch),
+    5: (messages.ConsumerGroupMemberMetadataKey, messages.ConsumerGroupMemberMetadataValue, GroupLogReader._member),
     6: (
         messages.ConsumerGroupTargetAssignmentMetadataKey,
         messages.ConsumerGroupTargetAssignmentMetadataValue,
-        _Reader._target_epoch,
+        GroupLogReader._target_epoch,
     ),
     7: (
         messages.ConsumerGroupTargetAssignmentMemberKey,
         messages.ConsumerGroupTargetAssignmentMemberValue,
-        _Reader._target,
+        GroupLogReader._target,
     ),
     8: (
         messages.ConsumerGroupCurrentMemberAssignmentKey,
         messages.ConsumerGroupCurrentMemberAssignmentValue,
-        _Reader._current,
+        GroupLogReader._current,
     ),
 }
 """Classes of key and value, and what a record does, by key version."""

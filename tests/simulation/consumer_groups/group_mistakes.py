@@ -8,6 +8,7 @@ from unittest.mock import patch
 from uuid import UUID
 
 from pybroker.base.buffer import Buffer
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.group.consumer import (
     arrival,
     consumer_group,
@@ -43,6 +44,7 @@ from pybroker.broker.coordinator.group.modern import subscribed_topics
 from pybroker.broker.coordinator.group.modern.assignment import EMPTY
 from pybroker.broker.coordinator.group.modern.topics import TopicLookup, metadata_hash
 from pybroker.broker.coordinator.group.modern.writing import GroupWriter
+from pybroker.broker.coordinator.group.offsets import GroupOffsets, OffsetAndMetadata
 from pybroker.protocol.codec import NULL_UUID
 from pybroker.protocol.errors import ErrorCode
 
@@ -163,6 +165,15 @@ def _nothing(self: Any, *arguments: Any) -> None:
     """Do nothing."""
 
 
+# -- offsets
+
+
+def _of_any_partition(self: GroupOffsets, partition: TopicPartition) -> OffsetAndMetadata | None:
+    """The highest offset of the topic's partitions is told."""
+    found = [record.value for other, record in self.committed.items() if other.topic == partition.topic]
+    return max(found, key=lambda each: each.offset, default=None)
+
+
 # -- groups of both protocols
 
 
@@ -236,6 +247,8 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     "the tombstone of a member comes before those of its assignment": partial(
         _patched, (leaving, "removal", _removal), (decision, "removal", _removal)
     ),
+    "the offset of another partition is told": partial(_patched, (GroupOffsets, "get", _of_any_partition)),
+    "committed offsets are not loaded": partial(_patched, (GroupOffsets, "load", _nothing)),
     "heartbeats are answered before their records are written": partial(
         _patched, (GroupWriter, "write", _answer_at_once)
     ),

@@ -2,38 +2,36 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from random import Random
 
 from pybroker.controller.features import GROUP_VERSION
 from pybroker.controller.tree import znodes
 from pybroker.controller.tree.metadata_store import Create
 from pybroker.controller.tree.znodes import Features, TopicInfo
-from simulation.checkers.history import ViolationError
+from simulation.checkers.history import Guarantee, ViolationError
 from simulation.checkers.ownership import OwnedPartition, OwnershipHistory
 from simulation.clients.admin import Admin
 from simulation.clients.admin_changes import SAFE_CHANGES, AdminChanges
 from simulation.clients.classic_member import ClassicMember
 from simulation.clients.cluster_client import ClusterClient
-from simulation.clients.consumer_member import COOPERATIVE, EAGER, ConsumerMember
+from simulation.clients.consumer_member import ConsumerMember
 from simulation.clients.coordinator_moves import Moves
 from simulation.clients.group_member import offsets_place
 from simulation.clients.member_offsets import CHANGING
+from simulation.clients.producer import Producer
+from simulation.consumer_groups.followed_log import FollowedLog
 from simulation.consumer_groups.group_log import ClassicPicture, GroupLog, read_group_log
+from simulation.consumer_groups.group_plan import GROUP_ID, STABLE, GroupPlan
 from simulation.consumer_groups.group_view import memory_differs
-from simulation.consumer_groups.member_life import SESSION_TIMEOUT_MS, LifePlan, MemberLife
+from simulation.consumer_groups.member_life import SESSION_TIMEOUT_MS, MemberLife
 from simulation.consumer_groups.topic_changes import TopicChanges
-from simulation.machines.cluster_shape import ClusterShape
 from simulation.machines.simulated_cluster import SimulatedCluster
-from simulation.runs.faults import FAULTS
-from simulation.runs.simulation_run import Plan, Result, SimulationRun, result_of
+from simulation.runs.simulation_run import Result, SimulationRun, result_of
 from simulation.transactions.log_view import batches_in
 
-__all__ = ["GroupPlan", "run_groups"]
+__all__ = ["run_groups"]
 
-_GROUP = "consumers"
 _RETURNED = "consumer group: static members that returned"
-_STABLE = "stable"
 _SETTLED_S = 40.0
 _QUIET_S = 3.0
 _LOOKED_UP_S = 12.0
@@ -42,6 +40,7 @@ _LEFT_S = 20.0
 _ABSENCE_S = 1.5
 """Longer than between two heartbeats."""
 _MOST_TURNS = 60_000
+_PRODUCED_S = 1.0
 _SETTINGS = {
     "group.consumer.heartbeat.interval.ms": "700",
     "group.consumer.min.heartbeat.interval.ms": "500",
@@ -51,50 +50,6 @@ _SETTINGS = {
     "group.min.session.timeout.ms": "3000",
     "group.initial.rebalance.delay.ms": "0",
 }
-_FAULTS = tuple(name for name in FAULTS if not name.startswith("power fails"))
-"""Without the faults by which brokers lose acknowledged records, which no coordinator can prevent."""
-
-
-@dataclass(frozen=True)
-class GroupPlan(Plan):
-    """The parameters of a run with a consumer group."""
-
-    member_count: int = 3
-    static_count: int = 1
-    """How many of the members are static."""
-    changing_count: int = 1
-    """The number of topics that are created, grown and deleted."""
-    are_coordinators_moved: bool = False
-    is_log_cleaned: bool = False
-    """Whether the group's log is compacted. Then its history cannot be checked, only its end."""
-    lives: LifePlan = field(default_factory=lambda: LifePlan(_GROUP, ((_STABLE,),)))
-
-    @classmethod
-    def of_seed(cls, seed: int) -> "GroupPlan":
-        random = Random(f"consumer groups {seed}")
-        changing = [f"{CHANGING}{number}" for number in range(random.choice((0, 1, 1, 2)))]
-        member_count = random.choice((1, 2, 3, 3, 4))
-        classic = [None] if seed % 3 else [None, None, random.choice((COOPERATIVE, EAGER))]
-        return cls(
-            broker_count=random.choice((1, 3, 3, 3, 3, 4)),
-            duration_s=random.choice((8.0, 10.0, 12.0)),
-            fault_count=random.choice((0, 2, 4, 6, 8)),
-            change_count=random.choice((0, 0, 2, 4)),
-            shape=replace(ClusterShape.by_chance(random), has_racks=False),
-            faults=_FAULTS,
-            member_count=member_count,
-            static_count=random.randint(0, member_count),
-            changing_count=len(changing),
-            are_coordinators_moved=random.random() < 0.5,
-            is_log_cleaned=random.random() < 0.25,
-            lives=LifePlan(
-                _GROUP,
-                [(_STABLE,), (_STABLE, *changing), (_STABLE, *changing), tuple(changing[-1:])],
-                [f"{CHANGING}.*|{_STABLE}"] if seed % 4 == 0 else [],
-                random.choice(((None,), ("uniform",), ("range",), ("uniform", "range", None))),
-                protocols=classic,
-            ),
-        )
 
 
 def run_groups(seed: int, plan: GroupPlan | None = None) -> Result:
@@ -120,7 +75,7 @@ class GroupRun(SimulationRun):
         self._moving: asyncio.Task[None] | None = None
         self._topic_changes: TopicChanges | None = None
         self._changing: asyncio.Task[None] | None = None
-        self._known_log: tuple[object, GroupLog] | None = None
+        self._followed_log = FollowedLog(GROUP_ID)
 
     # -- clients
 
@@ -140,12 +95,16 @@ class GroupRun(SimulationRun):
         factor = min(3, len(brokers))
         configs = {"unclean.leader.election.enable": "false"}
         assignment = [self._random.sample(brokers, factor) for _ in range(4)]
-        if not await self._admin.create(_STABLE, assignment, configs):
-            self._fail(f"{_STABLE} was not created")
-        self._topics[_STABLE] = len(assignment)
+        if not await self._admin.create(STABLE, assignment, configs):
+            self._fail(f"{STABLE} was not created")
+        self._topics[STABLE] = len(assignment)
 
     def _start_clients(self) -> None:
         plan, cluster, random = self._group_plan, self.cluster, self._random
+        client = cluster.client("producer")
+        producer = Producer(client, Guarantee.ALL, self._places(), _PRODUCED_S)
+        self._producers.append(producer)
+        self._spawn_client(client.name, producer.run())
         for number in range(plan.member_count):
             name = f"consumer{number}"
             cluster.network.add_host(name)
@@ -162,8 +121,8 @@ class GroupRun(SimulationRun):
             self._life_tasks.append(cluster.spawn(name, life.run()))
         if plan.changing_count:
             topics = [f"{CHANGING}{number}" for number in range(plan.changing_count)]
-            admin = Admin(cluster.client("topic-admin"))
-            self._topic_changes = TopicChanges(admin, topics, list(cluster.brokers), Random(random.random()))
+            admin, pauses_s = Admin(cluster.client("topic-admin")), plan.topic_pauses_s
+            self._topic_changes = TopicChanges(admin, topics, list(cluster.brokers), Random(random.random()), pauses_s)
             self._changing = cluster.spawn("topic-admin", self._topic_changes.run())
         if plan.are_coordinators_moved:
             moves = Moves(cluster, Random(random.random()))
@@ -179,6 +138,7 @@ class GroupRun(SimulationRun):
 
     def _stop_producers(self) -> None:
         """The members behave from now on, and nothing else changes."""
+        super()._stop_producers()
         for life in self._lives:
             life.calm_down()
         if self._topic_changes is not None:
@@ -193,13 +153,13 @@ class GroupRun(SimulationRun):
 
     def _group_log(self) -> GroupLog:
         """Returns the log of one replica, as records of the group."""
-        log = self._some_logs().get(offsets_place(_GROUP))
-        if log is None:
-            return GroupLog()
-        key = log, log.view.log_end_offset, log.view.log_start_offset, len(self.ownership.in_doubt)
-        if self._known_log is None or self._known_log[0] != key:
-            self._known_log = key, read_group_log(batches_in(log), _GROUP, self.ownership.in_doubt)
-        return self._known_log[1]
+        log = self._some_logs().get(offsets_place(GROUP_ID))
+        return GroupLog() if log is None else self._followed_log.read(log)
+
+    def _whole_group_log(self) -> GroupLog:
+        """The same, judged by what the clients know now."""
+        log = self._some_logs().get(offsets_place(GROUP_ID))
+        return read_group_log(() if log is None else batches_in(log), GROUP_ID, self.ownership.in_doubt)
 
     def _partitions_of(self, topic: str) -> set[OwnedPartition]:
         data = self.cluster.zookeeper.tree.get(znodes.topic_path(topic))[0]
@@ -210,6 +170,8 @@ class GroupRun(SimulationRun):
     def _ailment_of_clients(self) -> str | None:
         if self._changing is not None and not self._changing.done():
             return "topics are being changed"
+        if not all(task.done() for task in self._client_tasks):
+            return "the producer is not done"
         if any(life.member is None for life in self._lives):
             return "a member is away"
         log = self._group_log()
@@ -225,7 +187,7 @@ class GroupRun(SimulationRun):
             if picture.state or picture.assigned != member.owned.keys() or not member.is_settled:
                 return f"member {member_id} is {picture}, and has {member.owned}"
         assigned = {each for member in log.members.values() for each in member.assigned}
-        return self._unassigned(assigned) or (super()._ailment_of_clients() if assigned else None)
+        return self._unassigned(assigned) or self._ailment_of_reads(assigned)
 
     def _ailment_of_classic(
         self, group: ClassicPicture, members: Mapping[str, ConsumerMember | ClassicMember]
@@ -239,8 +201,17 @@ class GroupRun(SimulationRun):
             if len(assigned_here) != len(member.owned):  # a leader that returns does not miss what was deleted before
                 return f"member {member_id} has {member.owned}, not {assigned_here}"
         assigned = {each for member in members.values() for each in member.owned}
-        ailment = self._unassigned(assigned, may_miss=self._may_miss(group))
-        return ailment or (super()._ailment_of_clients() if assigned else None)
+        return self._unassigned(assigned, may_miss=self._may_miss(group)) or self._ailment_of_reads(assigned)
+
+    def _ailment_of_reads(self, assigned: set[OwnedPartition]) -> str | None:
+        """The group reads all records of its partitions, and commits them."""
+        committed, ends = self._group_log().committed, self._ends()
+        for partition in self._partitions_of(STABLE) & assigned:
+            place = STABLE, partition.number
+            known = committed.get(place, 0), self.ownership.read_to(partition)
+            if known != (ends[place], ends[place]):
+                return f"{place} ends at {ends[place]}, committed is {known[0]}, read up to {known[1]}"
+        return super()._ailment_of_clients() if assigned else None
 
     def _may_miss(self, group: ClassicPicture) -> bool:
         """Whether partitions may stay unassigned: a static member may have crashed before it gave them back, and have
@@ -312,13 +283,14 @@ class GroupRun(SimulationRun):
 
     def _memory_differences(self) -> Iterator[str]:
         for broker in self.cluster.running():
-            yield from memory_differs(broker, _GROUP, self._group_log())
+            yield from memory_differs(broker, GROUP_ID, self._group_log())
 
     def _violations(self) -> Iterator[str]:
-        log = self._group_log()
+        log = self._whole_group_log()
         self.counts["consumer group: epochs"] += log.epoch
         self.counts["consumer group: changes of the protocol"] += log.conversions
         self.counts["consumer group: accepted commits"] += len(self.ownership.accepted)
+        self.counts["consumer group: records read"] += sum(map(self.ownership.read_to, self._partitions_of(STABLE)))
         yield from self._memory_differences()
         for suspicion in self.cluster.history.suspicions:
             yield f"{suspicion.place}: {suspicion.what}"

@@ -1,6 +1,7 @@
 """Tests that the reader of a group's log reports its violations, by small logs in which one thing is wrong."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -17,9 +18,15 @@ from pybroker.broker.coordinator.group.consumer.records import (
 from pybroker.broker.coordinator.group.consumer.states import MemberState
 from pybroker.protocol.codec import encode as encode_message
 from pybroker.protocol.messages.consumer_offsets import OffsetCommitKey, OffsetCommitValue
+from pybroker.protocol.records.builder import build_batch
+from pybroker.protocol.records.walk import Record
+from pybroker.storage.log.log_truncation import truncate_to
+from pybroker.storage.producers.producer_state import AppendOrigin
 from simulation.checkers.ownership import Grant, MemberCommit, OwnedPartition
+from simulation.consumer_groups.followed_log import FollowedLog
 from simulation.consumer_groups.group_log import GroupLog, read_group_log
-from simulation.transactions.log_view import LogBatch
+from simulation.transactions.log_view import LogBatch, batches_in
+from support.logs.storage_logs import NOW_MS, append_as_leader, open_log
 
 GROUP = "group"
 TOPIC = UUID(int=7)
@@ -75,6 +82,22 @@ def test_log_without_a_mistake_is_read() -> None:
 def test_late_commit_of_a_partition_that_was_given_back_is_not_reported() -> None:
     late = commit("one", 5, 3)
     assert read(ONE, (late,), in_doubt=[late.text]).violations == []
+
+
+def test_followed_log_says_the_same_as_the_whole_log_when_it_grows_and_is_truncated(tmp_path: Path) -> None:
+    log, followed = open_log(tmp_path), FollowedLog(GROUP)
+
+    def append(leader_epoch: int, *records: GroupRecord | MemberCommit) -> GroupLog:
+        batch = build_batch([Record(number, NOW_MS, *stored(each)) for number, each in enumerate(records)])
+        append_as_leader(log, bytearray(batch), leader_epoch, NOW_MS, AppendOrigin.COORDINATOR)
+        return read_group_log(batches_in(log), GROUP)
+
+    assert append(1, *ONE) == followed.read(log)
+    assert append(1, GroupEpoch(6), TargetEpoch(6)) == followed.read(log)
+    truncate_to(log, len(ONE), NOW_MS)
+    expected = append(2, commit("one", 5), GroupEpoch(7))
+    assert expected.epoch == 7
+    assert followed.read(log) == expected
 
 
 WRONG: dict[str, tuple[str, tuple[Sequence[GroupRecord | MemberCommit], ...]]] = {

@@ -6,7 +6,8 @@ from functools import cache
 
 import pytest
 from simulation.clients.consumer_member import COOPERATIVE, EAGER
-from simulation.consumer_groups.group_run import GroupPlan, run_groups
+from simulation.consumer_groups.group_plan import GroupPlan
+from simulation.consumer_groups.group_run import run_groups
 from simulation.runs.known_seeds import FIXED_OF_GROUPS
 from simulation.runs.shortening import useful_lines
 from simulation.runs.simulation_run import Result
@@ -52,6 +53,7 @@ def test_members_of_consumer_groups_meet_every_outcome() -> None:
         "consumer group: heartbeat: UNRELEASED_INSTANCE_ID",
         "consumer group: heartbeat: NOT_COORDINATOR",
         "consumer group: members that give nothing back",
+        "consumer group: records read",
         "consumer group: static members that returned",
     ):
         assert counts[expected] > 0, expected

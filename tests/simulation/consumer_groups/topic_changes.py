@@ -6,21 +6,29 @@ from random import Random
 
 from simulation.clients.admin import Admin
 
-__all__ = ["TopicChanges"]
+__all__ = ["PAUSES_S", "TopicChanges"]
 
-_PAUSES_S = (0.05, 0.05, 0.3, 1.0, 2.0)
+PAUSES_S = (0.05, 0.05, 0.3, 1.0, 2.0)
 _REPLICAS = 2
 
 
 class TopicChanges:
     """Changes each of the topics in turn: created, grown, deleted, and created under another id."""
 
-    def __init__(self, admin: Admin, topics: Sequence[str], brokers: Sequence[int], random: Random) -> None:
+    def __init__(
+        self,
+        admin: Admin,
+        topics: Sequence[str],
+        brokers: Sequence[int],
+        random: Random,
+        pauses_s: Sequence[float] = PAUSES_S,
+    ) -> None:
         self.client = admin.client
         self._admin = admin
         self._topics = topics
         self._brokers = list(brokers)
         self._random = random
+        self._pauses_s = pauses_s
         self._is_over = False
 
     def stop(self) -> None:
@@ -44,4 +52,4 @@ class TopicChanges:
         return self._random.sample(self._brokers, min(_REPLICAS, len(self._brokers)))
 
     async def _pause(self) -> None:
-        await asyncio.sleep(self._random.choice(_PAUSES_S))
+        await asyncio.sleep(self._random.choice(self._pauses_s))

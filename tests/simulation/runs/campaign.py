@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from simulation.checkers.final_checker import EXCUSED
-from simulation.consumer_groups.group_run import GroupPlan
+from simulation.consumer_groups.group_plan import GroupPlan
 from simulation.encryption.encrypted_run import encrypted_plan
 from simulation.runs.faults import FAULTS
 from simulation.runs.planned_run import run_planned

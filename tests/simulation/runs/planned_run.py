@@ -1,6 +1,7 @@
 """Runs a seed with the kind of clients and connections that its plan asks for."""
 
-from simulation.consumer_groups.group_run import GroupPlan, run_groups
+from simulation.consumer_groups.group_plan import GroupPlan
+from simulation.consumer_groups.group_run import run_groups
 from simulation.encryption.encrypted_run import run_encrypted
 from simulation.runs.simulation_run import Plan, Result, run_seed
 from simulation.share_groups.share_plan import SharePlan

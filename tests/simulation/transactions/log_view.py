@@ -83,10 +83,10 @@ def committed_view(batches: Iterable[LogBatch], end_offset: int) -> CommittedVie
     return CommittedView(sorted(committed, key=lambda each: each.offset), open_from, markers, end_offset)
 
 
-def batches_in(log: Log) -> Iterator[LogBatch]:
-    """The batches of a log from its start to its end."""
+def batches_in(log: Log, begin: int = 0) -> Iterator[LogBatch]:
+    """The batches of a log from the one with the offset ``begin`` to its end."""
     view = log.view
-    offset = view.log_start_offset
+    offset = max(begin, view.log_start_offset)
     while offset < view.log_end_offset:
         region = view.read(offset, 1 << 30, view.log_end_offset, True, False).region
         batches = list(iter_batches(region.read())) if region is not None else []
