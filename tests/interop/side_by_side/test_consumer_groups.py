@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from interop.side_by_side import consumer_group_scenarios, group_transaction_scenarios
 from interop.side_by_side.allowed_differences import Allowed
-from interop.side_by_side.consumer_group_scenarios import SCENARIOS
 from interop.side_by_side.conversation import Conversation, Step
 from interop.side_by_side.differences import differences
 from interop.side_by_side.scenarios import Scenario
@@ -43,6 +43,7 @@ ALLOWED: dict[str, list[Allowed]] = {
     ],
 }
 """The permanent differences by scenario, with the reasons."""
+SCENARIOS = (*consumer_group_scenarios.SCENARIOS, *group_transaction_scenarios.SCENARIOS)
 
 
 @pytest.fixture(scope="module")
