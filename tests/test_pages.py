@@ -151,9 +151,11 @@ def names_of_node(node: ast.AST, *, deep: bool = True) -> set[str]:
 # Names of other programs.
 FOREIGN_NAMES = {
     "AbstractFetcherThread.truncateToHighWatermark": "Kafka's",
+    "KafkaShareConsumer": "Kafka's",
     "KillMode": "systemd's",
     "LogValidator": "Kafka's",
     "Partition.maybeIncrementLeaderHW": "Kafka's",
+    "SubscriptionPattern": "Kafka's",
     "TLSv1.2": "OpenSSL's",
     "TLSv1.3": "OpenSSL's",
     "Trigger.AvailableNow": "Spark's",

@@ -23,7 +23,7 @@ _RECORD_BYTES = 270
 
 
 class PartitionMemory:
-    """What one share partition takes of ``account``: nothing before `begin`, and after `give_back`."""
+    """The part of ``account`` that a share partition takes: nothing before `begin` and after `give_back`."""
 
     __slots__ = ("_account", "_group_id", "_is_held", "_own_bytes")
 

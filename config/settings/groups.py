@@ -7,7 +7,7 @@ from ..values import INT, LONG, SHORT
 GROUP_INITIAL_REBALANCE_DELAY_MS = OwnDefault(
     "0",
     AppliesWhen.EMBEDDED_STORE,
-    "a broker for development and tests should give a new consumer its partitions at once",
+    "tests should not wait for partitions",
 )
 OFFSETS_TOPIC_REPLICATION_FACTOR = OwnDefault(
     "1",

@@ -8,13 +8,13 @@ from .parts import CONNECTION_TUNING, NETWORK_THREADS
 QUEUED_MAX_REQUEST_BYTES = OwnDefault(
     "268435456",
     AppliesWhen.ALWAYS,
-    "one process holds all requests in its memory, so they are bounded",
+    "one process holds all requests in memory",
 )
 
 LISTEN_BACKLOG = OwnDefault(
     "1024",
     AppliesWhen.ALWAYS,
-    "the event loop that serves requests also accepts connections, so more of them may have to wait",
+    "one event loop serves requests and accepts connections",
 )
 
 RECEIVE_BUFFER = OwnDefault(

@@ -9,7 +9,7 @@ from .parts import FORMAT_VERSION
 LOG_DIR = OwnDefault(
     "./pybroker-data",
     AppliesWhen.EMBEDDED_STORE,
-    "data in /tmp is lost at a reboot; a directory where the broker was started is visible",
+    "data in /tmp is lost at a reboot",
 )
 
 # The rows form a table; the formatter would put each argument on a line of its own.

@@ -32,7 +32,7 @@ class GroupSpace:
         return not self._registry.memory.has_space_for(_SMALL_TARGET_BYTES)
 
     def allows(self, group_id: str, growth_bytes: int) -> bool:
-        """Whether the group may take so much more memory. One that takes less always may."""
+        """Whether the group may take so much more memory. Taking less is always allowed."""
         if growth_bytes <= 0 or self._registry.has_space_for(growth_bytes, self._now_ms()):
             return True
         logger.warning("group %s: partitions not assigned, pybroker.groups.max.bytes is reached", group_id, extra=QUIET)
