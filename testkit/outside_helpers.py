@@ -4,13 +4,12 @@ Inside a broker the helpers wait for its events. A cluster outside tells no even
 """
 
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from ..base.topic_partition import TopicPartition
 from ..broker.faults.words import partition_word, seconds, text_word, whole_number
-from ..broker.library.inspection.appending import in_batches, placed_records, records_of
+from ..broker.library.inspection.appending import placed_records, records_of
 from ..broker.library.inspection.record_parts import headers_of
 from ..broker.library.inspection.stored_record import StoredRecord
 from ..cli.groups.described_groups import described_group
@@ -18,12 +17,9 @@ from ..cli.groups.partition_offsets import ends_of
 from ..client.admin_cluster import AdminCluster
 from ..client.committed_offsets import committed_offsets
 from ..client.fetching.partition_reader import PartitionReader
-from ..client.producing.batch_producer import BatchProducer
-from ..client.topic_leaders import wait_for_leaders
-from ..protocol.errors import ErrorCode
-from ..protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from ..protocol.records.record import Record, read_records
+from ..protocol.records.record import read_records
 from ..protocol.sentinels import EARLIEST, LATEST
+from .outside_appending import append_outside, create_as_for_a_producer, partitions_outside
 from .outside_topics import open_outside
 
 __all__ = ["OutsideHelpers"]
@@ -52,7 +48,7 @@ class OutsideHelpers:
         text_word(topic, "topic")
         partition_word(partition)
         with open_outside(self.bootstrap_servers, committed_only=committed_only) as cluster:
-            return _records(cluster, _partitions(cluster, topic, partition))
+            return _records(cluster, partitions_outside(cluster, topic, partition))
 
     def append(
         self,
@@ -66,14 +62,13 @@ class OutsideHelpers:
         """Append records as `Inspection.append`; a missing topic is created if the cluster does that for a producer."""
         text_word(topic, "topic")
         partition_word(partition)
-        now_ms = time.time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms
+        now_ms = self._now_ms() if timestamp_ms is None else timestamp_ms
         records = records_of(values, now_ms, key=key, headers=headers_of(headers))
         with open_outside(self.bootstrap_servers) as cluster:
-            _create_as_for_a_producer(cluster, topic)
-            count = len(_partitions(cluster, topic, None))
+            create_as_for_a_producer(cluster, topic)
+            count = len(partitions_outside(cluster, topic, None))
             placed = placed_records(records, partition, count)
-            _partitions(cluster, topic, partition)
-            return _append(cluster, topic, placed)
+            return append_outside(cluster, topic, placed)
 
     def wait_records(
         self, topic: str, count: int, *, timeout: float = 10.0, committed_only: bool = True
@@ -133,6 +128,10 @@ class OutsideHelpers:
             raise LookupError(f"group {group!r} has committed no offsets{where}")
         return sum(known)
 
+    def _now_ms(self) -> int:
+        """The time of new records."""
+        return time.time_ns() // 1_000_000
+
     def _until(
         self, ask: Callable[[AdminCluster], Found | None], what: str, limit_s: float, *, committed_only: bool = False
     ) -> Found:
@@ -148,17 +147,6 @@ class OutsideHelpers:
                 time.sleep(_PAUSE_S)
 
 
-def _partitions(cluster: AdminCluster, topic: str, partition: int | None) -> list[TopicPartition]:
-    """The partitions of a topic, or one of them. Raises LookupError."""
-    found = cluster.partitions([topic])
-    if not found:
-        raise LookupError(f"there is no topic {topic!r}; topics: {', '.join(cluster.topic_names()) or 'none'}")
-    wanted = [at for at in found if partition is None or at.partition == partition]
-    if not wanted:
-        raise LookupError(f"topic {topic!r} has no partition {partition}; it has {len(found)}")
-    return wanted
-
-
 def _records(cluster: AdminCluster, partitions: list[TopicPartition]) -> list[StoredRecord]:
     starts = cluster.offsets(dict.fromkeys(partitions, EARLIEST))
     ends = cluster.offsets(dict.fromkeys(partitions, LATEST))
@@ -169,32 +157,4 @@ def _records(cluster: AdminCluster, partitions: list[TopicPartition]) -> list[St
         for each in read_records(batch)
         if read.start <= each.offset < read.end
     ]
-    return sorted(found, key=lambda each: (each.partition, each.offset))
-
-
-def _create_as_for_a_producer(cluster: AdminCluster, topic: str) -> None:
-    if cluster.partitions([topic]):
-        return
-    request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=True)
-    if cluster.ask_any(request).topics[0].error_code in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
-        wait_for_leaders(cluster, [topic])
-
-
-def _append(cluster: AdminCluster, topic: str, placed: list[tuple[int, Record]]) -> list[StoredRecord]:
-    """Append records to their partitions; return them with their offsets, by partition."""
-    waiting: dict[int, list[Record]] = defaultdict(list)
-    for partition, record in placed:
-        waiting[partition].append(record)
-    found: list[StoredRecord] = []
-
-    def written(at: TopicPartition, base: int, count: int) -> None:
-        for number, each in enumerate(waiting[at.partition][:count]):
-            found.append(StoredRecord(*at, base + number, each.timestamp_ms, each.key, each.value, each.headers))
-        del waiting[at.partition][:count]
-
-    producer = BatchProducer(cluster, written)
-    for partition in sorted(waiting):
-        for batch in in_batches(list(waiting[partition])):
-            producer.send_records(TopicPartition(topic, partition), batch)
-    producer.flush()
     return sorted(found, key=lambda each: (each.partition, each.offset))

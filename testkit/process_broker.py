@@ -17,30 +17,31 @@ from ..broker.test_kit.acts import Acts
 from ..broker.test_kit.blocking_acts import BlockingActs
 from ..config.http_listeners import HTTP_LISTENERS, TEST_KIT
 from .failure_report import Section, last_lines
-from .outside_kafka import OutsideKafka
 from .process_clock import ProcessClock
+from .process_data import ProcessData
 
 __all__ = ["ProcessBroker"]
 
 _ID = 0
+_PLACES_OF_METADATA = ("zookeeper.connect", "metadata.store.path")
 
 
-class ProcessBroker(OutsideKafka):
+class ProcessBroker(ProcessData):
     """A broker in a process of its own.
 
-    Its test kit has the faults, the acts and the clock. Methods that need the broker itself, such as ``snapshot``,
-    raise RuntimeError.
+    Its test kit has the faults, the acts and the clock. ``aio`` raises RuntimeError.
     """
 
     def __init__(self, directory: Path, settings: Mapping[str, Any], preferred_client: str | None = None) -> None:
         port, http_port = free_ports(2)
-        super().__init__(f"{HOST}:{port}", preferred_client)
+        has_metadata = settings.keys().isdisjoint(_PLACES_OF_METADATA)
+        super().__init__(f"{HOST}:{port}", directory / "data", preferred_client, has_metadata=has_metadata)
         given = {name: str(value) for name, value in settings.items()}
         self._has_kit = given.keys().isdisjoint((TEST_KIT, HTTP_LISTENERS))
         kit = (
             {TEST_KIT: "true", HTTP_LISTENERS: f"HTTP://{HOST}:{http_port}"} if self._has_kit else {HTTP_LISTENERS: ""}
         )
-        own = {"listeners": f"PLAINTEXT://{HOST}:{port}", "log.dirs": str(directory / "data")}
+        own = {"listeners": f"PLAINTEXT://{HOST}:{port}", "log.dirs": str(self._data)}
         self._member = BrokerMember(_ID, directory, {**kit, **given, **own}, http_port if self._has_kit else None)
         self.faults = RemoteFaults(self._kits)
         """As `BrokerOnThread.faults`. ``times`` and ``after`` are counted anew after a restart."""
@@ -116,6 +117,10 @@ class ProcessBroker(OutsideKafka):
         self.end_troubles()
         self.close_clients()
         self._member.kill()
+        self._copies.remove_all()
+
+    def _now_ms(self) -> int:
+        return self.clock.clock_ms()
 
     def _refuse(self, name: str) -> NoReturn:
         raise RuntimeError(f"{name} needs a broker in this process: not with mode='process'")

@@ -299,8 +299,8 @@ def test_process_of_its_own_is_killed_and_recovers(pytester: pytest.Pytester) ->
             assert kafka_broker.pid != before
             assert next(kafka_broker.consumer("t")).value == b"x"
             assert [each.value for each in kafka_broker.records("t")] == [b"x"]
-            with pytest.raises(RuntimeError, match="snapshot needs a broker in this process: not with mode="):
-                kafka_broker.snapshot()
+            with pytest.raises(RuntimeError, match="aio needs a broker in this process: not with mode="):
+                kafka_broker.aio
     """)
     run_inside(pytester).assert_outcomes(passed=1)
 

@@ -16,16 +16,24 @@ from pybroker.testkit.process_broker import ProcessBroker
 SKIPPED = pytest.skip.Exception
 REASONS: dict[str, tuple[Any, str]] = {
     "thread": ((LookupError, TimeoutError), "group 'g'"),
-    "process": (RuntimeError, "needs a broker in this process: not with mode='process'"),
     "cluster": (RuntimeError, "needs a single broker: use kafka_broker in place of kafka_cluster"),
     "outside": (SKIPPED, "needs a broker that the test starts, and --kafka names another cluster"),
 }
 FILE = "records.ndjson"
 
 
-def use_snapshot(broker: Any) -> object:
+def use_snapshot(broker: Any) -> None:
     snapshot = broker.snapshot()
-    return broker.restore(snapshot)
+    broker.append("later", b"x")
+    broker.restore(snapshot)
+    assert "later" not in broker.topics()
+    assert broker.records("t")
+
+
+def use_reset(broker: Any) -> None:
+    broker.reset()
+    assert broker.topics() == []
+    broker.append("t", b"x")
 
 
 def use_dump(broker: Any) -> object:
@@ -42,14 +50,14 @@ HELPERS: dict[str, Callable[[Any], object]] = {
     "wait_committed": lambda broker: broker.wait_committed("g", "t", 0, 0, timeout=0.001),
     "dump": use_dump,
     "snapshot": use_snapshot,
-    "reset": lambda broker: broker.reset(),
+    "reset": use_reset,
 }
 NO_GROUP = ("lag", "wait_assigned", "wait_committed")
 """These find no group, because no consumer was there."""
 SINGLE = ("snapshot", "reset")
 """A cluster has none of these."""
-INSIDE = (*SINGLE, "dump")
-"""A broker outside this process has none of these."""
+STARTED = (*SINGLE, "dump")
+"""A cluster that the test did not start has none of these."""
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +81,8 @@ def test_helper_works_or_says_plainly_that_it_cannot(
     brokers: dict[str, Any], mode: str, helper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    kind, why = REASONS[mode]
-    if (mode == "cluster" and helper not in SINGLE) or (mode in ("process", "outside") and helper not in INSIDE):
+    kind, why = REASONS.get(mode, REASONS["thread"])
+    if (mode == "cluster" and helper not in SINGLE) or (mode == "outside" and helper not in STARTED):
         kind, why = REASONS["thread"]
     if why == REASONS["thread"][1] and helper not in NO_GROUP:
         HELPERS[helper](brokers[mode])
@@ -116,6 +124,35 @@ def test_fault_on_a_process_stays_over_a_restart_and_ends_with_the_test(brokers:
     process.end_troubles()
     assert process.faults.all() == []
     process.append("forbidden", b"x")
+
+
+def test_file_is_loaded_by_a_process_as_by_a_thread(brokers: dict[str, Any], tmp_path: Path) -> None:
+    thread, process = brokers["thread"], brokers["process"]
+    thread.create_topic("three", 3)
+    thread.append("three", b"1", None, "3", key=None, headers=[("h", b"\xff")])
+    thread.append("three", b"keyed", key=b"\xff", timestamp_ms=7)
+    assert thread.dump(tmp_path / "three", "three") == 4
+    assert (thread.load(tmp_path / "three", "loaded"), process.load(tmp_path / "three", "loaded")) == (4, 4)
+    assert process.records("loaded") == thread.records("loaded")
+    assert process.dump(tmp_path / "loaded", "loaded") == 4
+    assert process.load(tmp_path / "loaded") == 4
+    assert len(process.records("loaded")) == 8
+    (tmp_path / "bad").write_text("no JSON")
+    with pytest.raises(ValueError, match="bad:1: "):
+        process.load(tmp_path / "bad")
+
+
+def test_process_whose_metadata_is_elsewhere_has_no_snapshots(tmp_path: Path) -> None:
+    place = tmp_path / "metadata.db"
+    process = ProcessBroker(tmp_path / "process", {"metadata.store.path": str(place)})
+    try:
+        with pytest.raises(RuntimeError, match="the broker's metadata is not in its log directory"):
+            process.snapshot()
+        assert process.is_running
+        with pytest.raises(ValueError, match="restore needs what snapshot"):
+            process.restore("snapshot")  # type: ignore[arg-type]
+    finally:
+        process.close()
 
 
 def test_clock_of_a_process_moves_it_and_stays_moved_over_a_restart(brokers: dict[str, Any]) -> None:
