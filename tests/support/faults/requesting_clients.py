@@ -20,10 +20,12 @@ from kafka.net.compat import KafkaNetClient
 from kafka.protocol.api_message import ApiMessage
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.codec import Message, encode
-from support.clients.foreign_clients import PROGRAMS, client_command
+from support.clients.foreign_clients import PROGRAMS, client_command, client_program
 from support.processes.java_programs import java_program
 
-__all__ = ["CLIENTS", "Outcome", "RequestingClient"]
+__all__ = ["CLIENTS", "NEWEST_JAVA", "Outcome", "RequestingClient"]
+
+NEWEST_JAVA = "java-4.1.1"
 
 
 @dataclass(frozen=True)
@@ -146,5 +148,6 @@ CLIENTS: dict[str, Callable[[str], RequestingClient]] = {
     "franz-go": lambda servers: _Program(client_command("go"), servers),
     "kafka-python": _KafkaPython,
     "java": lambda servers: _Program(java_program(PROGRAMS / "java" / "Requests.java"), servers),
+    NEWEST_JAVA: lambda servers: _Program(client_program("Requests"), servers),
 }
 """Each takes the address of the broker."""

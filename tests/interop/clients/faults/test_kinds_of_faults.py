@@ -31,7 +31,7 @@ def broker() -> Iterator[BlockingBroker]:
         yield broker
 
 
-@pytest.fixture(scope="module", params=CLIENTS)
+@pytest.fixture(scope="module", params=LOST)
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -1,6 +1,7 @@
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.HexFormat;
@@ -18,13 +19,15 @@ import org.apache.kafka.common.Node;
 import org.apache.kafka.common.errors.UnsupportedVersionException;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.AbstractRequest;
 import org.apache.kafka.common.requests.AbstractResponse;
+import org.apache.kafka.common.requests.RequestAndSize;
 import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.common.utils.Time;
 
-/** The command `requests` of clients/README.md, by the network client of Kafka 3.9's own clients. */
+/** The command `requests` of clients/README.md, by the network client of Kafka's own clients, 3.9 or newer. */
 public class Requests {
     private static final int TIMEOUT_MS = 30_000;
 
@@ -61,8 +64,8 @@ public class Requests {
 
     private String outcome(String[] words) {
         ApiKeys api = ApiKeys.forId(Integer.parseInt(words[0]));
-        ByteBuffer body = ByteBuffer.wrap(words.length > 2 ? HexFormat.of().parseHex(words[2]) : new byte[0]);
-        AbstractRequest request = AbstractRequest.parseRequest(api, Short.parseShort(words[1]), body).request;
+        byte[] body = words.length > 2 ? HexFormat.of().parseHex(words[2]) : new byte[0];
+        AbstractRequest request = parsed(api, Short.parseShort(words[1]), ByteBuffer.wrap(body));
         long began = System.nanoTime();
         try {
             connect();
@@ -70,6 +73,18 @@ public class Requests {
             return "{\"codes\": " + codes(response) + ", \"throttle_ms\": " + response.throttleTimeMs() + took(began);
         } catch (IOException | UnsupportedVersionException error) {
             return "{\"error\": \"" + error.getMessage().replace("\"", "'") + "\"" + took(began);
+        }
+    }
+
+    /** Kafka 3.9 reads a request from the buffer, later versions from an accessor. */
+    private static AbstractRequest parsed(ApiKeys api, short version, ByteBuffer body) {
+        Method parse = Arrays.stream(AbstractRequest.class.getMethods())
+            .filter(each -> each.getName().equals("parseRequest")).findFirst().orElseThrow();
+        Object input = parse.getParameterTypes()[2].isInstance(body) ? body : new ByteBufferAccessor(body);
+        try {
+            return ((RequestAndSize) parse.invoke(null, api, version, input)).request;
+        } catch (ReflectiveOperationException error) {
+            throw new IllegalStateException(error);
         }
     }
 
