@@ -190,3 +190,12 @@ def test_invalid_seeds_argument_is_an_error(told: str, capsys: pytest.CaptureFix
 
 def test_seeds_argument_is_a_range_or_one_number() -> None:
     assert (seeds_of("3-5"), seeds_of("4")) == (range(3, 6), range(4, 5))
+
+
+def test_run_ends_at_its_first_violation() -> None:
+    def prepare(cluster: SimulatedCluster) -> None:
+        cluster.loop.call_later(2.0, cluster.history.violations.append, "broken")
+
+    result = run_seed(1, Plan(duration_s=20.0, fault_count=0, change_count=0), prepare)
+    assert result.violation == "broken"
+    assert result.virtual_s < 10.0

@@ -116,6 +116,8 @@ class SimulatedCluster:
             broker.on_failure = partial(self.effects.add, "brokers that gave up", broker.name)
         self._client_layer = _client_layer(self.loop) if self.shape.has_tls else None
         self.violation: ViolationError | None = None
+        self.when_violated: Callable[[], object] = lambda: None
+        """Called once, at the first violation."""
         self._logs_checked_s = 0.0
         self.loop.before_turn = self._watch
 
@@ -238,7 +240,7 @@ class SimulatedCluster:
         """A broker logged a traceback, which is a violation."""
         if self.violation is None:
             text = "".join(traceback.format_exception(error))
-            self.violation = ViolationError(f"{who}: {what}\n{text}")
+            self._violated(ViolationError(f"{who}: {what}\n{text}"))
 
     def _watch(self) -> None:
         """Check everything that may have changed in this loop iteration.
@@ -256,8 +258,12 @@ class SimulatedCluster:
         try:
             self.check(changed)
         except ViolationError as violation:
-            self.violation = violation
+            self._violated(violation)
             self.note("checker", str(violation))
+
+    def _violated(self, violation: ViolationError) -> None:
+        self.violation = violation
+        self.when_violated()
 
     def check(self, changed: Sequence[SimulatedBroker] | None = None) -> None:
         """``changed``: brokers whose replicas are checked; None for all. Raises ViolationError."""

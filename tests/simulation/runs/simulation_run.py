@@ -161,7 +161,20 @@ class SimulationRun:
         self.faults = Faults(cluster, self._client_hosts, Random(random.random()))
 
     async def run(self) -> None:
-        """Run the cluster until the final checks. Raises ViolationError."""
+        """Run the cluster until the final checks, or until the first violation. Raises ViolationError."""
+        task = asyncio.current_task()
+        assert task is not None
+        self.cluster.when_violated = task.cancel
+        try:
+            await self._run()
+        except asyncio.CancelledError:
+            if self.cluster.violation is None:
+                raise
+            raise self.cluster.violation from None
+        finally:
+            self.cluster.when_violated = lambda: None
+
+    async def _run(self) -> None:
         cluster, plan = self.cluster, self.plan
         for broker in cluster.brokers.values():
             cluster.start(broker)
