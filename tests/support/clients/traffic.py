@@ -121,9 +121,10 @@ class Traffic(ABC):
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Stops the clients; after a failed test it does not wait for them, because the broker may be gone."""
-        self._told_to_stop.set()
         if kind is None:
             self.stop()
+        else:
+            self._told_to_stop.set()
 
 
 class KafkaPythonTraffic(Traffic):
