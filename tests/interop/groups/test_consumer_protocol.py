@@ -15,11 +15,13 @@ from support.clients.wire_client import WireClient
 
 PARTITIONS = 4
 _PATIENCE_S = 60.0
+OFTEN = {"group.consumer.min.heartbeat.interval.ms": "200", "group.consumer.heartbeat.interval.ms": "200"}
+"""Members learn of each change by a heartbeat."""
 
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[str]:
-    with Broker() as broker:
+    with Broker(OFTEN) as broker:
         yield broker.bootstrap_servers
 
 
