@@ -65,7 +65,7 @@ def test_answers_to_api_versions_equal_the_recorded_frames_of_each_version(name:
         assert answer(dispatcher, exchange.request).hex() == exchange.response.hex(), exchange.version
 
 
-@pytest.mark.parametrize("name", ["4.1", "4.2"])
+@pytest.mark.parametrize("name", ["4.0", "4.1", "4.2"])
 def test_kafka_4_lists_what_pybroker_has_of_it(name: str) -> None:
     """pybroker lacks some APIs and versions of Kafka 4; none of those may be listed."""
     dispatcher, theirs = dispatcher_as(name), listed_by(name)
@@ -95,6 +95,11 @@ DIFFERENT = {
     "transaction.version": ((2, 2), (2, None)),
 }
 DIFFERENT_FEATURES: dict[str, Any] = {
+    "4.0": {
+        **DIFFERENT,
+        "eligible.leader.replicas.version": ((1, None), NOT_TOLD),
+        "metadata.version": ((25, 25), NOT_TOLD),
+    },
     "4.1": DIFFERENT | {"metadata.version": ((27, 27), NOT_TOLD), "share.version": ((1, None), NOT_TOLD)},
     "4.2": DIFFERENT | {"metadata.version": ((29, 29), NOT_TOLD), "streams.version": ((1, 1), NOT_TOLD)},
 }
