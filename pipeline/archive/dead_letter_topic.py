@@ -6,7 +6,6 @@ readers of committed records see each once, also if Spark repeats the micro-batc
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
 from ...client.given_options import OptionError
 from ..columns.row_ddl import HEADERS_DDL
+from ..options.options import Options
+from ..options.read_options import KNOWN, reads_topic, subscription_of
 from .archive_rows import DEAD_LETTERS, TABLE
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class DeadLetterTopic:
         """`source`: options of the source. Raises OptionError if the job reads that topic, because it would send its
         own dead letters again.
         """
-        if _reads(source, topic):
+        if reads_topic(subscription_of(Options(source, KNOWN)), topic):
             raise OptionError(f"the job reads the topic {topic}, so it can't be the topic of dead letters")
         self._spark = spark
         self._options = {name: text for name, text in source.items() if name.startswith(_CONNECTION)}
@@ -63,9 +64,3 @@ def _headers() -> Column:
 
 def _text(name: str) -> Column:
     return F.col(name).cast("string").cast("binary")
-
-
-def _reads(source: Mapping[str, str], topic: str) -> bool:
-    named = [name.strip() for name in source.get("subscribe", "").split(",")]
-    pattern = source.get("subscribePattern")
-    return topic in named or (pattern is not None and re.fullmatch(pattern, topic) is not None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +20,7 @@ from ..appending.sequenced_batches import ProducerIdentity, bounded_batch_bytes
 from ..archive.batch_ranges import batch_limits
 from ..archive.table_files import HadoopFiles
 from ..options.kafka_settings import ReaderSettings
-from ..options.read_options import ReadOptions, stream_options
+from ..options.read_options import ReadOptions, reads_topic, stream_options
 from ..topics.offset_ranges import OffsetRange
 from ..topics.source_lag import Lag, measure_lag
 from ..topics.source_offsets import SourceOffsets
@@ -101,6 +101,7 @@ class Mirror:
         self._groups_carried_s = -float(_CARRY_GROUPS_EVERY_S)
         self._on_progress = on_progress
         self._batch_bytes: dict[str, int] = {}
+        self._within_cluster = False
         self.batches = 0
         self.offsets = 0
 
@@ -142,11 +143,25 @@ class Mirror:
 
     def _check_clusters(self) -> None:
         with TargetCluster(self._source.settings) as source, TargetCluster(self._target) as target:
-            if not self._prefix and source.cluster_id() == target.cluster_id():
+            self._within_cluster = source.cluster_id() == target.cluster_id()
+        if self._within_cluster:
+            if not self._prefix:
                 raise MirrorError("source and target are the same cluster: set a prefix for the copied topics")
+            with SourceOffsets(self._source) as offsets:
+                self._check_copies({at.topic for at in offsets.partitions()})
+
+    def _check_copies(self, topics: Iterable[str]) -> None:
+        """Raises MirrorError if the query reads a copy, because it would copy that again, without end."""
+        for topic in sorted(topics) if self._within_cluster else ():
+            if reads_topic(self._source.subscription, self._name(topic)):
+                raise MirrorError(
+                    f"source and target are the same cluster, and the mirror reads {self._name(topic)}, its copy of "
+                    f"{topic}: choose topics or a pattern without the copies, such as '^{topic}$'"
+                )
 
     def _batch(self, batch_id: int, ranges: list[OffsetRange]) -> MirrorBatch:
         topics = sorted({each.topic_partition.topic for each in ranges})
+        self._check_copies(topics)
         with TargetCluster(self._target) as cluster:
             with TargetCluster(self._source.settings) as source:
                 counts = dict.fromkeys((self._name(topic) for topic in topics), 0)

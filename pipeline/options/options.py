@@ -16,6 +16,11 @@ KAFKA_PREFIX = "kafka."
 _BOOLEANS = {"true": True, "false": False}
 
 
+def listed_names(text: str) -> tuple[str, ...]:
+    """Returns the names in a list like `a, b`, without surrounding blanks and empty parts."""
+    return tuple(name for part in text.split(",") if (name := part.strip()))
+
+
 class Options:
     """The options set by the user, by their documented names."""
 

@@ -12,7 +12,7 @@ from ...client.given_options import OptionError
 from ...protocol.sentinels import EARLIEST, LATEST
 from .kafka_settings import ReaderSettings, reader_settings
 from .offset_limits import ENDING, STARTING, STRATEGY, OffsetLimit, check_batch_limits, ending_limit, starting_limit
-from .options import Options
+from .options import Options, listed_names
 from .partition_json import parse_partitions
 
 logger = logging.getLogger(__name__)
@@ -177,8 +177,7 @@ def subscription_of(options: Options) -> Subscription | None:
     if name == "assign":
         return Assigned(parse_partitions(name, text))
     if name == "subscribe":
-        names = tuple(topic for part in text.split(",") if (topic := part.strip()))
-        if not names:
+        if not (names := listed_names(text)):
             raise OptionError("Option 'subscribe' names no topic")
         return Topics(names)
     if not text:
@@ -187,6 +186,18 @@ def subscription_of(options: Options) -> Subscription | None:
         return TopicPattern(re.compile(text))
     except re.error as error:
         raise OptionError(f"Option 'subscribePattern' is not a valid regular expression: {error}") from None
+
+
+def reads_topic(subscription: Subscription | None, topic: str) -> bool:
+    """Returns whether a query with the subscription reads the topic, now or once the topic exists."""
+    match subscription:
+        case Assigned(partitions):
+            return any(at.topic == topic for at in partitions)
+        case Topics(names):
+            return topic in names
+        case TopicPattern():
+            return subscription.matches(topic)
+    return False
 
 
 def _duration_ms(text: str) -> int:

@@ -15,6 +15,7 @@ from pybroker.pipeline.options.read_options import (
     Topics,
     batch_options,
     includes_headers,
+    reads_topic,
     stream_options,
 )
 from pybroker.protocol.sentinels import EARLIEST, LATEST
@@ -68,6 +69,23 @@ def test_read_options_can_be_pickled() -> None:
 )
 def test_subscription_options_are_parsed(given: dict[str, str], expected: Any) -> None:
     assert batch_options({"kafka.bootstrap.servers": "h:1", **given}).subscription == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "read", "not_read"),
+    [
+        ({"assign": '{"events":[0]}'}, "events", "events-dead"),
+        ({"subscribe": "events, logs"}, "logs", "logs-dead"),
+        ({"subscribePattern": "events"}, "events-dead", "logs"),
+        ({"SubscribePattern": "^events$"}, "events", "events-dead"),
+    ],
+)
+def test_topic_is_read_if_the_query_reads_it_now_or_once_it_exists(
+    given: dict[str, str], read: str, not_read: str
+) -> None:
+    subscription = batch_options({"kafka.bootstrap.servers": "h:1", **given}).subscription
+    assert reads_topic(subscription, read)
+    assert not reads_topic(subscription, not_read)
 
 
 def test_subscribe_pattern_matches_anywhere_in_a_name() -> None:

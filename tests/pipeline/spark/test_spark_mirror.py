@@ -140,14 +140,22 @@ def test_mirror_refuses_target_topic_with_log_append_time(mirroring: Mirroring, 
     assert mirroring.found(topic) == []
 
 
-def test_mirror_of_a_cluster_onto_itself_is_refused(spark: "SparkSession", servers: str, tmp_path: Path) -> None:
+def test_mirror_within_a_cluster_is_refused_if_it_would_copy_its_copies(
+    spark: "SparkSession", servers: str, topic: str, tmp_path: Path
+) -> None:
     from pybroker.pipeline.mirror.mirror import Mirror, MirrorError
     from pybroker.pipeline.options.kafka_settings import reader_settings
 
-    source = {"kafka.bootstrap.servers": servers, "subscribe": "t"}
-    mirror = Mirror(spark, source, reader_settings({"bootstrap.servers": servers}), str(tmp_path))
-    with pytest.raises(MirrorError, match="source and target are the same cluster"):
-        mirror.start(available_now=True)
+    def mirror(prefix: str, **subscription: str) -> Mirror:
+        source = {"kafka.bootstrap.servers": servers, **subscription}
+        return Mirror(spark, source, reader_settings({"bootstrap.servers": servers}), str(tmp_path), prefix=prefix)
+
+    with pytest.raises(MirrorError, match="source and target are the same cluster: set a prefix"):
+        mirror("", subscribe="t").start(available_now=True)
+    create_topic(servers, topic, 1)
+    with pytest.raises(MirrorError, match=f"the mirror reads of.{topic}, its copy of {topic}:"):
+        mirror("of.", subscribePattern=topic).start(available_now=True)
+    mirror("of.", subscribePattern=f"^{topic}$")._check_clusters()
 
 
 ROWS_TO_KILL_AT = 160
