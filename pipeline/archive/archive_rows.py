@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
@@ -77,6 +77,19 @@ def read_archive(spark: SparkSession, root: str, table: str = DATA) -> DataFrame
         columns = [StructField(DECODED, stored.columns) if field.name == DECODED else field for field in columns]
     schema = StructType([*columns, *StructType.fromDDL("topic string, date date").fields])
     return reader.schema(schema).parquet(*(f"{files.root}/{path}" for path in paths))
+
+
+def rows_of_topics(rows: DataFrame, root: str, topics: Sequence[str]) -> DataFrame:
+    """Returns the rows of these topics. `rows`: of the archive `root`. Raises ManifestError for a topic of which
+    nothing is archived.
+    """
+    files = HadoopFiles(rows.sparkSession, root)
+    there = {at.topic for commit in commits_of(files) for at in commit.ranges}
+    if missing := sorted(set(topics) - there):
+        raise ManifestError(
+            f"the archive at {root} has no topic {', '.join(missing)}; it has {', '.join(sorted(there))}"
+        )
+    return rows.where(F.col("topic").isin(*topics))
 
 
 _COLUMNS = (

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ..options.options import listed_names
 from .command import BAD_INPUT, JobError
 
 _INTERVAL = re.compile(
@@ -55,7 +56,7 @@ class JobParser(argparse.ArgumentParser):
     def add_topics(self) -> None:
         """Adds the arguments that select topics (read by `source_options`)."""
         topics = self.add_mutually_exclusive_group(required=True)
-        topics.add_argument("--topics", metavar="A,B", help="read all partitions of these topics")
+        topics.add_argument("--topics", type=names, metavar="A,B", help="read all partitions of these topics")
         topics.add_argument(
             "--pattern", metavar="REGEX", help="read all topics with a matching name, including topics created later"
         )
@@ -98,6 +99,13 @@ def setting(text: str) -> tuple[str, str]:
     if not equals or not name.strip():
         raise argparse.ArgumentTypeError(f"{text} must be NAME=VALUE")
     return name.strip(), value
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Parses a list like `A,B`. Raises ArgumentTypeError if it has no name."""
+    if not (found := listed_names(text)):
+        raise argparse.ArgumentTypeError(f"'{text}' has no name")
+    return found
 
 
 def connection_file(text: str) -> dict[str, str]:
@@ -172,7 +180,7 @@ def source_options(
         "kafka.bootstrap.servers": servers,
         "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": options.max_records,
-        "subscribe": options.topics,
+        "subscribe": None if options.topics is None else ",".join(options.topics),
         "subscribePattern": options.pattern,
         "commitOffsetsToGroup": options.group,
         **wanted,

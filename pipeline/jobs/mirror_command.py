@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .arguments import JobParser, given_options, source_options
+from .arguments import JobParser, given_options, names, source_options
 from .command import say
 from .metrics_file import MetricsFile, Progress
 
@@ -38,8 +38,8 @@ def parser() -> JobParser:
     made.add_argument(
         "--carry-groups",
         metavar="A,B",
-        type=lambda text: [each for each in text.split(",") if each],
-        default=[],
+        type=names,
+        default=(),
         help="carry the offsets of these consumer groups to the target, once a minute and at the end",
     )
     made.add_argument(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from .arguments import JobParser, given_options
+from .arguments import JobParser, given_options, names
 from .command import BAD_INPUT, JobError, say
 from .metrics_file import MetricsFile, Progress
 
@@ -38,7 +38,7 @@ def parser() -> JobParser:
     made.add_argument(
         "--checkpoint", required=True, metavar="DIR", help="directory for the plan and progress of this replay"
     )
-    made.add_argument("--topics", metavar="A,B", help="replay rows of these topics (default: all topics)")
+    made.add_argument("--topics", type=names, metavar="A,B", help="replay rows of these topics (default: all topics)")
     made.add_argument("--topic", help="write all rows to this topic (default: the topic they came from)")
     made.add_argument("--from-offset", type=int, metavar="N", help="replay rows from this offset of each partition")
     made.add_argument("--until-offset", type=int, metavar="N", help="replay rows before this offset of each partition")
@@ -110,7 +110,7 @@ def selection_of(options: argparse.Namespace) -> Selection:
 
     return Selection(
         options.archive,
-        None if options.topics is None else tuple(options.topics.split(",")),
+        options.topics,
         options.from_offset,
         options.until_offset,
         options.from_time,

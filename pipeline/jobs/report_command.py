@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .arguments import JobParser, given_options, output_directory
+from .arguments import JobParser, given_options, names, output_directory
 from .command import BAD_INPUT, JobError, say
 
 if TYPE_CHECKING:
@@ -28,7 +28,10 @@ def parser() -> JobParser:
     sources.add_argument("--archive", metavar="TO", help="a table written by `pybroker-pipeline archive`")
     sources.add_argument("--log-directory", metavar="DIR", action="append", help="a log directory; may be repeated")
     made.add_argument(
-        "--topics", metavar="A,B", help="topics to report (default for archives and log directories: all)"
+        "--topics",
+        type=names,
+        metavar="A,B",
+        help="topics to report (default for archives and log directories: all)",
     )
     made.add_connection("source")
     made.add_argument(
@@ -113,25 +116,23 @@ def file_bytes(directories: Sequence[str]) -> dict[str, int]:
 
 
 def _source_of(options: argparse.Namespace) -> dict[str, str]:
-    wanted = {"kafka.bootstrap.servers": options.bootstrap_servers, "subscribe": options.topics}
+    wanted = {"kafka.bootstrap.servers": options.bootstrap_servers, "subscribe": ",".join(options.topics)}
     return {**wanted, **given_options(options)}
 
 
 def _log_source_of(options: argparse.Namespace) -> dict[str, str]:
     wanted = {"path": json.dumps(options.log_directory)}
     if options.topics is not None:
-        wanted["subscribe"] = options.topics
+        wanted["subscribe"] = ",".join(options.topics)
     return {**wanted, **given_options(options)}
 
 
 def _rows(spark: SparkSession, options: argparse.Namespace) -> DataFrame:
-    from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
-
-    from ..archive.archive_rows import read_archive
+    from ..archive.archive_rows import read_archive, rows_of_topics
 
     if options.bootstrap_servers is not None:
         return spark.read.format("pybroker").options(**_source_of(options)).load()
     if options.log_directory is not None:
         return spark.read.format("pybroker-log").options(**_log_source_of(options)).load()
     rows = read_archive(spark, options.archive)
-    return rows if options.topics is None else rows.where(F.col("topic").isin(options.topics.split(",")))
+    return rows if options.topics is None else rows_of_topics(rows, options.archive, options.topics)

@@ -88,7 +88,7 @@ def check_values(options: argparse.Namespace) -> None:
     if options.value_format != _JSON and options.value_schema is None:
         if options.schema_registry is None:
             raise JobError(f"{options.value_format} needs --value-schema or --schema-registry", BAD_INPUT)
-        if options.topics is None or "," in options.topics:
+        if options.topics is None or len(options.topics) > 1:
             raise JobError("--value-schema is required unless --topics names a single topic", BAD_INPUT)
 
 
@@ -140,7 +140,7 @@ def _schema(
         text = SchemaText(content.decode(errors="replace"))
     else:
         assert registry is not None  # by check_values
-        text = registry.newest(f"{options.topics.strip()}-value", options.value_format.upper())
+        text = registry.newest(f"{options.topics[0]}-value", options.value_format.upper())
         if options.value_format == _AVRO:
             return avro_schema(text, framed=framed)
     from ..values.protobuf_compiler import compiled_source

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
-from ..archive.archive_rows import DATA, DEAD_LETTERS, read_archive
+from ..archive.archive_rows import DATA, DEAD_LETTERS, read_archive, rows_of_topics
 from ..columns.row_ddl import HEADERS_DDL
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ def archived_rows(spark: SparkSession, selection: Selection) -> DataFrame:
     rows = _with_headers(read_archive(spark, selection.archive, DATA)).select(*_COLUMNS)
     dead = _with_headers(read_archive(spark, selection.archive, DEAD_LETTERS)).select(*_COLUMNS)
     rows = rows.unionByName(dead)
+    if selection.topics is not None:
+        rows = rows_of_topics(rows, selection.archive, selection.topics)
     for condition in _conditions(selection):
         rows = rows.where(condition)
     if selection.where is not None and not rows._jdf.queryExecution().analyzed().deterministic():
@@ -65,8 +67,6 @@ def archived_rows(spark: SparkSession, selection: Selection) -> DataFrame:
 def _conditions(selection: Selection) -> list[Any]:
     offset, us = F.col("offset"), F.expr("unix_micros(timestamp)")
     found = []
-    if selection.topics is not None:
-        found.append(F.col("topic").isin(*selection.topics))
     if selection.from_offset is not None:
         found.append(offset >= selection.from_offset)
     if selection.until_offset is not None:

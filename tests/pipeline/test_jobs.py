@@ -59,6 +59,7 @@ NEEDED = ["--bootstrap-servers", "b:9092", "--topics", "a,b", "--to", "/lake"]
         ),
         (["report", "--archive", "/lake", "--png", "/dev/null/a"], "argument --png: /dev/null is not a directory"),
         (["replay", "--archive", "/lake"], "--bootstrap-servers, --checkpoint"),
+        (["replay", *REPLAYED, "--topics", " ,"], "argument --topics: ' ,' has no name"),
         (["replay", *REPLAYED, "--rate", "0"], "--rate must be greater than 0"),
         (["replay", *REPLAYED, "--from-time", "yesterday"], "--from-time: must be like 2026-11-21 or"),
         (["replay", *REPLAYED, "--compression", "rar"], "argument --compression: invalid choice: 'rar'"),
@@ -84,7 +85,6 @@ def test_bad_arguments_are_reported_in_one_line(
     [
         (["archive", *NEEDED, "--option", "startingOffset=latest"], "Unknown option 'startingOffset'"),
         (["archive", *NEEDED, "--option", "endingOffsets=latest"], "'endingOffsets' is not valid in a streaming query"),
-        (["report", "--bootstrap-servers", "b:9092", "--topics", ","], "Option 'subscribe' names no topic"),
         (["report", "--bootstrap-servers", "b:9092", "--topics", "a", "--option", "begin=1"], "Unknown option 'begin'"),
         (["report", "--log-directory", "/", "--option", "kafka.client.id=1"], "'kafka.client.id' has no effect on log"),
         (["mirror", *MIRRORED, "--topics", "a", "--source-option", "offsets=1"], "Unknown option 'offsets'"),
@@ -176,6 +176,17 @@ def test_job_arguments_become_options_of_the_source() -> None:
         "commitOffsetsToGroup": "g",
         "kafka.client.id": "c",
     }
+
+
+def test_lists_of_names_may_have_blanks() -> None:
+    from pybroker.pipeline.jobs import mirror_command, replay_command, report_command
+
+    given = ["--topics", "a, b ,"]
+    assert source_of(parser().parse_args([*NEEDED, *given]))["subscribe"] == "a,b"
+    assert replay_command.selection_of(replay_command.parser().parse_args([*REPLAYED, *given])).topics == ("a", "b")
+    assert report_command.parser().parse_args(["--archive", "/lake", *given]).topics == ("a", "b")
+    mirrored = mirror_command.parser().parse_args([*MIRRORED, "--topics", "a", "--carry-groups", "g, h"])
+    assert mirrored.carry_groups == ("g", "h")
 
 
 def test_command_config_gives_the_connection_settings_of_a_file_that_options_override(tmp_path: Path) -> None:

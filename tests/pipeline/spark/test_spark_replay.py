@@ -154,6 +154,8 @@ def test_invalid_replay_is_refused_before_anything_is_written(
         archived.to(topic)
     with pytest.raises(SelectionError, match=r"'rand\(\) < 0.5' is not deterministic"):
         archived.to(topic, where="rand() < 0.5")
+    with pytest.raises(ManifestError, match=rf"the archive at .* has no topic absent, b; it has {TOPIC}"):
+        archived.to(topic, topics=("b", TOPIC, "absent"))
     create_topic(archived.servers, f"{topic}-b", 2, {"retention.ms": "1000"})
     begun = archived.to(f"{topic}-b", where="offset = 1")
     assert begun.warnings == [f"{topic}-b has retention.ms=1000: older rows may be deleted immediately"]
