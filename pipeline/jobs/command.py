@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 
 from ..options.spark_needed import TOO_OLD
@@ -32,6 +33,8 @@ _MODULES_OF_EXTRAS = {
 }
 _EXTRA_OF = {module: extra for extra, modules in _MODULES_OF_EXTRAS.items() for module in modules}
 
+_RAISED = re.compile(r"[A-Za-z_][\w.]*: ")
+
 _DESCRIPTION = "Spark jobs for topics and log directories. For the options of a job: pybroker-pipeline JOB --help"
 
 
@@ -44,13 +47,25 @@ class JobError(Exception):
 
 
 def failure_line(error: Exception) -> str:
-    """Returns one line about a Spark failure: the exception of our own task, else the JVM's exception, else its first
-    line.
+    """Returns one line about a Spark failure: the exception at the end of the last Python traceback in its text, else
+    the JVM's exception, else its first line. The name is left out if the exception is one of this package.
     """
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    raised = [line.partition(": ")[2] for line in lines if line.startswith("pybroker.") and ": " in line]
+    lines = [line.rstrip() for line in str(error).splitlines() if line.strip()]
+    raised = [line.partition(": ")[2] if line.startswith("pybroker.") else line for line in _raised(lines)]
     thrown = [line.removeprefix(": ") for line in lines if line.startswith(": ")]  # the format of Py4J's messages
-    return (raised or thrown or lines or [type(error).__name__])[0]
+    return (raised[-1:] or thrown or lines or [type(error).__name__])[0].strip()
+
+
+def _raised(lines: Sequence[str]) -> Iterator[str]:
+    """Yields the last line of each Python traceback, except those of Py4J, which repeat the JVM's exception."""
+    is_inside = False
+    for line in lines:
+        if "Traceback" in line:
+            is_inside = True
+        elif is_inside and _RAISED.match(line):
+            is_inside = False
+            if not line.startswith("py4j."):
+                yield line
 
 
 def say(line: str) -> None:

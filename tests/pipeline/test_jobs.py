@@ -220,8 +220,21 @@ def test_spark_failure_is_shortened_to_one_line() -> None:
     assert failure_line(RuntimeError("\n[PARSE_SYNTAX_ERROR] at or near 'x'\n\n== SQL ==")) == (
         "[PARSE_SYNTAX_ERROR] at or near 'x'"
     )
+    of_reader = (
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: [PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] Failed "
+        "when Python streaming data source perform initialOffset: Traceback (most recent call last):\n"
+        '  File "socket.py", line 1, in create_connection\n    error: int = 1\n'
+        "ConnectionRefusedError: [Errno 111] Connection refused\n\nThe above exception was the direct cause of the "
+        "following exception:\n\nTraceback (most recent call last):\n  File x\n"
+        "ConnectionError: no connection to h:1: [Errno 111] Connection refused\n\n SQLSTATE: 38000\nName: x"
+    )
+    assert failure_line(RuntimeError(of_reader)) == (
+        "ConnectionError: no connection to h:1: [Errno 111] Connection refused"
+    )
     of_java = "An error occurred while calling o9.rename.\n: java.io.IOException: no room\n\tat org.apache.Files"
     assert failure_line(RuntimeError(of_java)) == "java.io.IOException: no room"
+    in_batch = f"Return Message: Traceback (most recent call last):\n  File x\npy4j.protocol.Py4JJavaError: {of_java}"
+    assert failure_line(RuntimeError(in_batch)) == "java.io.IOException: no room"
 
 
 @pytest.mark.parametrize(
@@ -252,7 +265,8 @@ def test_metrics_file_has_the_last_report_and_the_end_in_prometheus_format(tmp_p
     metrics.report(Progress(10, 2, 1.5, None, None))
     assert values().keys().isdisjoint({"lag_records", "lag_seconds"}), "not known"
     metrics.report(Progress(17, 3, 1.5, 0, None))
-    metrics.end()
+    with pytest.raises(RuntimeError), metrics:
+        raise RuntimeError
     assert (values()["lag_seconds"], values()["running"], values()["rows_total"]) == (0, 0, 17)
     assert list(tmp_path.iterdir()) == [file]
     MetricsFile(None, "archive", "").report(Progress(0, 0))
