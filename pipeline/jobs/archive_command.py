@@ -71,8 +71,9 @@ def run(arguments: Sequence[str]) -> int:
         with (
             job_session("archive", options.master, dict(options.conf)) as spark,
             StopRequest().listening() as stop,  # after the session exists: Spark installs its own SIGINT handler
+            MetricsFile(options.metrics_file, "archive", options.to) as metrics,
         ):
-            return _archive(spark, source, options, stop)
+            return _archive(spark, source, options, stop, metrics)
 
 
 def source_of(options: argparse.Namespace) -> dict[str, str]:
@@ -80,14 +81,15 @@ def source_of(options: argparse.Namespace) -> dict[str, str]:
     return source_options(options, options.bootstrap_servers, {"includeHeaders": "true"}, given_options(options))
 
 
-def _archive(spark: SparkSession, source: dict[str, str], options: argparse.Namespace, stop: StopRequest) -> int:
+def _archive(
+    spark: SparkSession, source: dict[str, str], options: argparse.Namespace, stop: StopRequest, metrics: MetricsFile
+) -> int:
     from ..archive.archive_query import Archive
     from ..charts.page import counted
     from ..options.read_options import stream_options
     from ..topics.source_lag import measure_lag
     from .query_watch import progress_line, reached_offsets, watch
 
-    metrics = MetricsFile(options.metrics_file, "archive", options.to)
     read = stream_options(source)
     began = time.monotonic()
     schema = None if options.json_schema is None else _schema_of(options.json_schema)
@@ -104,7 +106,6 @@ def _archive(spark: SparkSession, source: dict[str, str], options: argparse.Name
                 say(progress_line(progress, rows, lag))
 
     was_stopped = watch(lambda: archive.start(available_now=options.available_now, every=options.every), stop, report)
-    metrics.end()
     done = archive.done
     say(
         f"{'stopped' if was_stopped else 'done'}: {counted(done.rows, 'row')} in {counted(done.files, 'file')} of "

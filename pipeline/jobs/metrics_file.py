@@ -30,7 +30,10 @@ class Progress(NamedTuple):
 
 
 class MetricsFile:
-    """Writes the file. `path` None: nothing is written. `target`: what the job writes, as a label."""
+    """Writes the file. `path` None: nothing is written. `target`: what the job writes, as a label.
+
+    At the end of its context, also by an exception, the last report is repeated as that of a job that has ended.
+    """
 
     def __init__(self, path: Path | None, job: str, target: str) -> None:
         self._path = path
@@ -46,9 +49,15 @@ class MetricsFile:
         unfinished.write_text(self._text(progress, is_running, time.time()), encoding="utf-8")
         os.replace(unfinished, self._path)
 
-    def end(self) -> None:
-        """Repeats the last report, as that of a job that has ended. Raises OSError."""
-        self.report(self._last, is_running=False)
+    def __enter__(self) -> MetricsFile:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            self.report(self._last, is_running=False)
+        except OSError:
+            if kind is None:  # otherwise the job's own failure is what the user must see
+                raise
 
     def _text(self, progress: Progress, is_running: bool, now_s: float) -> str:
         values = {

@@ -108,12 +108,11 @@ def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Na
         carried=Carried(options.carry_groups, options.acls),
         on_progress=report,
     )
-    with StopRequest().listening() as stop:
+    with metrics, StopRequest().listening() as stop:
         was_stopped = watch(
             lambda: mirror.start(available_now=options.available_now, every=options.every), stop, lambda progress: None
         )
         mirror.carry_groups()
-    metrics.end()
     how = "stopped" if was_stopped else "done"
     done = f"{counted(mirror.offsets, 'offset')} in {counted(mirror.batches, 'micro-batch')}"
     say(f"{how}: {done}, {time.monotonic() - began:.1f} s")

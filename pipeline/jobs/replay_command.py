@@ -135,11 +135,11 @@ def replay_job(spark: SparkSession, options: argparse.Namespace, target: Target)
         return 0
     metrics = MetricsFile(options.metrics_file, "replay", options.bootstrap_servers)
     progress = _Progress(replay, sum(before.values()), began, metrics)
-    with StopRequest().listening() as stop:
+    with metrics, StopRequest().listening() as stop:
         replay.begin()
         was_stopped = watch_action(spark, lambda: replay.write(before), stop, progress.report, LOOKS_BETWEEN_LINES)
-    there, rows = sum(replay.reached().values()), replay.plan.rows
-    metrics.report(Progress(there - progress.before, 0, None, rows - there), is_running=False)
+        there, rows = sum(replay.reached().values()), replay.plan.rows
+        metrics.report(Progress(there - progress.before, 0, None, rows - there))
     written = f"{there - progress.before:,} rows written, {progress.before:,} already there, {rows - there:,} left"
     say(f"{'stopped' if was_stopped else 'done'}: {written}, {time.monotonic() - began:.1f} s")
     return 0
