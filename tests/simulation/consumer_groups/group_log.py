@@ -70,8 +70,6 @@ class GroupLog:
     committed: dict[tuple[str, int], int] = field(default_factory=dict)
     """The committed offsets by topic and partition."""
     writes: int = 0
-    changes: dict[str, int] = field(default_factory=dict)
-    """How often each member's assignment was written."""
     violations: list[str] = field(default_factory=list)
 
 
@@ -215,7 +213,6 @@ class GroupLogReader:
 
     def _current(self, member_id: str, content: messages.ConsumerGroupCurrentMemberAssignmentValue | None) -> None:
         before = self.log.members.get(member_id)
-        self.log.changes[member_id] = self.log.changes.get(member_id, 0) + 1
         if content is None:
             self.log.members.pop(member_id, None)
             return
