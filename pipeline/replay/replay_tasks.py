@@ -37,8 +37,12 @@ def replay_tasks(rows: DataFrame, plan: ReplayPlan, writing: Writing, reached: M
         tasks, "topic string, partition int, task int, start bigint, stop bigint"
     )
     chosen = rows.join(F.broadcast(places), ["topic", "partition"]).where("offset between start and stop")
-    chosen = chosen.select("task", "offset", "ms", "key", "value", "headers").repartitionById(len(left), "task")
-    ordered = chosen.sortWithinPartitions("task", "offset")
+    chosen = chosen.select("task", "offset", "ms", "key", "value", "headers")
+    if hasattr(chosen, "repartitionById"):
+        spread = chosen.repartitionById(len(left), "task")
+    else:  # PySpark 4.0: by hash, so some of Spark's tasks write several partitions and others none
+        spread = chosen.repartition(len(left), "task")
+    ordered = spread.sortWithinPartitions("task", "offset")
     # An RDD instead of mapInArrow, which needs pandas.
     return int(ordered.rdd.mapPartitions(_writer(left, firsts, writing)).sum())
 

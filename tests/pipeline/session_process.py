@@ -81,6 +81,16 @@ class Session:
         Archive(self._spark, options, root).start(available_now=True).awaitTermination()
         return {"batches": [commit.rows for commit in commits_of(HadoopFiles(self._spark, root)) if commit.rows]}
 
+    def run(self, arguments: list[str]) -> Answer:
+        """Runs `pybroker-pipeline` in this session; returns its exit code."""
+        from pybroker.pipeline.jobs.command import JobError, report_error, run_job
+
+        self._spark.__class__.stop = lambda session: None  # jobs stop their session
+        try:
+            return {"code": run_job(arguments)}
+        except JobError as error:
+            return {"code": report_error(error)}
+
     def table(self, path: str) -> Answer:
         """Returns the rows of Parquet files."""
         return {"rows": plain_rows(self._spark.read.parquet(path))}

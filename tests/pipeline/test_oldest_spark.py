@@ -1,4 +1,4 @@
-"""The data source, decoders and the job `archive` on PySpark 4.0, the oldest that works, which has no read limits."""
+"""The data source, decoders and jobs on PySpark 4.0, the oldest that works, which has no read limits."""
 
 import importlib.util
 from pathlib import Path
@@ -27,7 +27,26 @@ def assert_values_are_decoded(spark: SparkSessionProcess) -> None:
             assert none == (None, None)
 
 
-def test_decoders_streams_and_the_archive_work_on_spark_4_0(servers: str, topic: str, tmp_path: Path) -> None:
+def assert_jobs_work(spark: SparkSessionProcess, servers: str, archive: Path, topic: str) -> None:
+    """The archive has 40 records of the topic. A replay and a mirror write them to other topics."""
+    checkpoint, report = archive.with_name("checkpoint-of-jobs"), archive.with_name("report.json")
+    for prefix in ("replayed.", "mirrored."):
+        create_topic(servers, prefix + topic, 2)
+    to = ("--bootstrap-servers", servers)
+    mirrored = ("--source", servers, "--target", servers, "--topics", topic, "--prefix", "mirrored.", "--available-now")
+    for arguments in (
+        ("compact-archive", archive, "--keep-hours", "0"),
+        ("check-archive", archive),
+        ("replay", "--archive", archive, *to, "--topic", f"replayed.{topic}", "--checkpoint", checkpoint / "replay"),
+        ("mirror", *mirrored, "--checkpoint", checkpoint / "mirror"),
+        ("report", *to, "--topics", topic, "--json", report),
+    ):
+        assert spark.run(*arguments) == 0, arguments[0]
+    for prefix in ("replayed.", "mirrored."):
+        assert len(spark.read(subscribe=prefix + topic).rows) == 40, prefix
+
+
+def test_decoders_streams_and_jobs_work_on_spark_4_0(servers: str, topic: str, tmp_path: Path) -> None:
     create_topic(servers, topic, 2)
     create_topic(servers, f"{topic}-copy", 1)
     records = produce(servers, numbered(topic, [0, 1], 30))
@@ -40,6 +59,7 @@ def test_decoders_streams_and_the_archive_work_on_spark_4_0(servers: str, topic:
         assert spark.load(written, checkpoint, **reads) == [10], "a restarted query continues where it was"
         assert spark.archive(tmp_path / "archive", **reads, maxOffsetsPerTrigger=16) == [16, 16, 8]
         assert spark.copy(f"{topic}-copy", tmp_path / "copied", **reads) == [40]
+        assert_jobs_work(spark, servers, tmp_path / "archive", topic)
 
         expected = sorted(record.value or b"" for record in records)
         copied = spark.read(subscribe=f"{topic}-copy")

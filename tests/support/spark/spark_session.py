@@ -124,6 +124,11 @@ class SparkSessionProcess:
         """Archives the available records; returns the numbers of rows of the table's commits."""
         return self._batches("archive", root=str(root), options=self._options(options))
 
+    def run(self, *arguments: str | Path) -> int:
+        """Runs `pybroker-pipeline` with these arguments; returns its exit code."""
+        code: int = self._ask("run", arguments=list(map(str, arguments)))["code"]
+        return code
+
     def table(self, path: Path) -> list[PlainRow]:
         """Returns the rows of Parquet files."""
         return _rows(self._ask("table", path=str(path))["rows"])
