@@ -1,8 +1,9 @@
-"""Reads schemas from a registry with Confluent's REST API. Each process asks once for each schema id."""
+"""Reads schemas from a registry with Confluent's REST API. Each process asks once for each schema id that exists."""
 
 from __future__ import annotations
 
 import json
+import math
 import ssl
 import time
 from base64 import b64encode
@@ -20,6 +21,8 @@ _TRIES = 3
 _PAUSE_S = 0.5
 _MOST_CACHED = 10_000
 _MOST_REFERENCES = 1_000
+_MISSING_S = 5.0
+"""How long a missing schema is not asked for again. Another server of the registry may have it already."""
 _NOT_FOUND = 404
 _SERVER_FAILED = 500
 _AVRO = "AVRO"
@@ -54,15 +57,18 @@ class SchemaRegistry:
     def schema(self, schema_id: int, kind: str) -> SchemaText:
         """Returns a schema of that kind, AVRO or PROTOBUF. Raises RegistryError, UnknownSchemaError, SchemaError."""
         key = (self, schema_id, kind)
-        found = _known.get(key)
-        if found is None:
+        found, ends_s = _known.get(key, (None, 0.0))
+        if found is None or ends_s <= time.monotonic():
             if len(_known) >= _MOST_CACHED:
                 _known.clear()
+            ends_s = math.inf
             try:
                 found = self._text(self._get(f"/schemas/ids/{schema_id}", f"schema {schema_id}"), kind)
+            except UnknownSchemaError as error:
+                found, ends_s = error, time.monotonic() + _MISSING_S
             except SchemaError as error:
                 found = error
-            _known[key] = found
+            _known[key] = found, ends_s
         if isinstance(found, SchemaError):
             raise found
         return found
@@ -136,5 +142,5 @@ class SchemaRegistry:
             raise RegistryError(f"the certificates for schema registry {self.url} in {self.ca_file}: {why}") from None
 
 
-_known: dict[tuple[SchemaRegistry, int, str], SchemaText | SchemaError] = {}
-"""Responses for schema ids. Ids never change their schema; an id that is missing counts as missing in this process."""
+_known: dict[tuple[SchemaRegistry, int, str], tuple[SchemaText | SchemaError, float]] = {}
+"""Responses for schema ids, and until when they count. Ids never change their schema."""

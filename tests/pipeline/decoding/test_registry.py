@@ -38,6 +38,24 @@ def test_each_schema_id_is_asked_for_once(served: FakeRegistry) -> None:
     assert sorted(served.asked) == ["/schemas/ids/1", "/schemas/ids/1", "/schemas/ids/99"]
 
 
+def test_schema_that_was_missing_is_asked_for_again_after_a_while(
+    served: FakeRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 100.0
+    monkeypatch.setattr("pybroker.pipeline.values.registry.time.monotonic", lambda: now_s)
+    registry = SchemaRegistry(served.url)
+    for _ in range(2):
+        with pytest.raises(UnknownSchemaError):
+            registry.schema(1, "AVRO")
+    served.register("a", '"string"')
+    now_s += 4.9
+    with pytest.raises(UnknownSchemaError):
+        registry.schema(1, "AVRO")
+    now_s += 0.2
+    assert registry.schema(1, "AVRO").text == '"string"'
+    assert served.asked == ["/schemas/ids/1", "/schemas/ids/1"]
+
+
 def test_references_come_before_the_schemas_that_need_them(served: FakeRegistry) -> None:
     served.register("low", "low", "PROTOBUF")
     low = {"name": "low.proto", "subject": "low", "version": 1}
