@@ -66,6 +66,20 @@ def test_avro_values_become_columns_and_bad_ones_errors(
         decoded(spark, [good[:-1]], decode_avro("value", json.dumps(ORDER), mode=FAIL))
 
 
+def test_value_is_one_json_object_of_valid_utf_8_and_nothing_else(spark: "SparkSession") -> None:
+    from pybroker.pipeline.values import decode_json
+
+    good = [b'{"id":1}', b' {"id":1}\n', b'{"id":1,"name":"a]}, \xc3\xa4"}', b"{}"]
+    bad = [
+        *(b'{"id":1} garbage', b'{"id":1}{"id":2}', b'{"id":1},{"id":2}', b'{"id":1}] x', b'{"id":1}}', b'{"id":1},'),
+        *(b"{'id':1}", b'{"name":"\xff"}', b'\xff{"id":1}', b'[{"id":1}]', b"[]", b"", b"null", b'{"id":"7"}'),
+    ]
+    found = decoded(spark, [*good, *bad, None], decode_json("value", "id bigint, name string"))
+    assert found[: len(good)] == [({"id": 1}, None), ({"id": 1}, None), ({"id": 1, "name": "a]}, ä"}, None), ({}, None)]
+    assert found[len(good) : -1] == [(None, "the value is not JSON with these columns")] * len(bad)
+    assert found[-1] == (None, None)
+
+
 def test_unreachable_registry_fails_the_query_and_its_user_is_in_no_plan_and_no_error(spark: "SparkSession") -> None:
     pytest.importorskip("fastavro")
     from pybroker.pipeline.values import SchemaRegistry, decode_avro
