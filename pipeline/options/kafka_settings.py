@@ -83,6 +83,20 @@ class ReaderSettings(ClientSettings):
     fetch_wait_ms: int
 
 
+def warn_of_unused_security(given: Mapping[str, str]) -> None:
+    """Logs a warning for each option of TLS or logins that `security.protocol` makes no use of. The names of options
+    lack the prefix `kafka.`.
+    """
+    protocol = given.get("security.protocol", "PLAINTEXT").strip().upper()
+    used = {"ssl.": protocol.endswith("SSL"), "sasl.": protocol.startswith("SASL_")}
+    unused = tuple(prefix for prefix, is_used in used.items() if not is_used)
+    for name in sorted(given):
+        if name.startswith(unused) and name not in _WITHOUT_MEANING:  # those have a warning of their own
+            logger.warning(
+                "Option '%s%s' has no effect with 'kafka.security.protocol' %s", KAFKA_PREFIX, name, protocol
+            )
+
+
 def reader_settings(given: Mapping[str, str]) -> ReaderSettings:
     """Checks the options, whose names lack the prefix `kafka.`. Raises OptionError."""
     options = GivenOptions(given, KAFKA_PREFIX)
@@ -101,4 +115,5 @@ def reader_settings(given: Mapping[str, str]) -> ReaderSettings:
         if name not in _WITHOUT_MEANING:
             raise OptionError(f"Option {options.named(name)} is unknown for reading")
         logger.warning("Option %s has no effect on this source", options.named(name))
+    warn_of_unused_security(given)
     return settings

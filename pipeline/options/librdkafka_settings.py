@@ -52,9 +52,15 @@ def _password_login(sasl: Credentials) -> dict[str, str | None]:
 
 
 def _token_login(sasl: TokenLogin) -> dict[str, str | None]:
-    """Raises OptionError for a token in a file, which librdkafka cannot read."""
+    """Raises OptionError for a token in a file, and for TLS options of the endpoint that librdkafka does not have."""
     if is_file_url(sasl.url):
         raise OptionError(f"{sasl.url}: writers get tokens from an endpoint only, not from a file")
+    tls = sasl.tls
+    if tls != TlsSettings(tls.trust_file, None, None, None, check_hostname=True, trust_text=tls.trust_text):
+        raise OptionError(
+            f"{sasl.url}: writers take only a truststore of type PEM from the options 'ssl.…' in "
+            "'kafka.sasl.jaas.config'"
+        )
     extensions = ",".join(f"{name}={value}" for name, value in sasl.extensions)
     return {
         "sasl.mechanism": OAUTHBEARER,
@@ -64,4 +70,6 @@ def _token_login(sasl: TokenLogin) -> dict[str, str | None]:
         "sasl.oauthbearer.client.secret": sasl.client_secret,
         "sasl.oauthbearer.scope": sasl.scope or None,
         "sasl.oauthbearer.extensions": extensions or None,
+        "https.ca.location": tls.trust_file,
+        "https.ca.pem": tls.trust_text,
     }

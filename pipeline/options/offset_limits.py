@@ -89,11 +89,13 @@ def _limit(options: Options, names: tuple[str, str, str], default: int, *, lates
         return EndOfLog(default)
     text = options.text(name) or ""
     if name == by_global:
-        timestamp = options.number(by_global)
-        assert timestamp is not None
-        return GlobalTimestamp(name, timestamp, latest_when_none)
+        return GlobalTimestamp(name, options.not_negative(by_global, 0), latest_when_none)
     if name == by_partition:
-        return SpecificTimestamps(name, parse_numbers(name, text), latest_when_none)
+        timestamps = parse_numbers(name, text)
+        for topic_partition, timestamp in timestamps.items():
+            if timestamp < 0:  # brokers would take it for a place in the log, such as its end
+                raise OptionError(f"Option '{name}': {topic_partition} has the negative timestamp {timestamp}")
+        return SpecificTimestamps(name, timestamps, latest_when_none)
     if text.lower() == "earliest":
         return EndOfLog(EARLIEST)
     if text.lower() == "latest":

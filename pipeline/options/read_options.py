@@ -11,7 +11,17 @@ from ...base.topic_partition import TopicPartition
 from ...client.given_options import OptionError
 from ...protocol.sentinels import EARLIEST, LATEST
 from .kafka_settings import ReaderSettings, reader_settings
-from .offset_limits import ENDING, STARTING, STRATEGY, OffsetLimit, check_batch_limits, ending_limit, starting_limit
+from .offset_limits import (
+    ENDING,
+    STARTING,
+    STRATEGY,
+    GlobalTimestamp,
+    OffsetLimit,
+    SpecificTimestamps,
+    check_batch_limits,
+    ending_limit,
+    starting_limit,
+)
 from .options import Options, listed_names
 from .partition_json import parse_partitions
 
@@ -140,6 +150,9 @@ def _read_options(options: Options, default_start: int) -> ReadOptions:
     max_offsets, min_offsets = options.positive("maxOffsetsPerTrigger"), options.positive("minOffsetsPerTrigger")
     if max_offsets is not None and min_offsets is not None and min_offsets > max_offsets:
         raise OptionError(f"Options: 'minOffsetsPerTrigger' {min_offsets} > 'maxOffsetsPerTrigger' {max_offsets}")
+    starting = starting_limit(options, default_start)
+    if STRATEGY in options and not isinstance(starting, SpecificTimestamps | GlobalTimestamp):
+        logger.warning("Option '%s' has no effect without a timestamp to start at", STRATEGY)
     group = options.text("commitOffsetsToGroup")
     if group == "":
         raise OptionError("Option 'commitOffsetsToGroup' must name a consumer group")
@@ -150,7 +163,7 @@ def _read_options(options: Options, default_start: int) -> ReadOptions:
     return ReadOptions(
         settings=reader_settings(options.kafka),
         subscription=subscription,
-        starting=starting_limit(options, default_start),
+        starting=starting,
         ending=ending_limit(options),
         include_headers=options.boolean(INCLUDE_HEADERS, default=False),
         fail_on_data_loss=options.boolean("failOnDataLoss", default=True),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...client.given_options import GivenOptions, OptionError
 from ...client.tls_settings import TlsSettings, take_tls
-from .kafka_settings import OF_JAVA
+from .kafka_settings import OF_JAVA, warn_of_unused_security
 from .librdkafka_settings import librdkafka_security, security_of_stores
 from .options import KAFKA_PREFIX, Options
 
@@ -128,6 +128,7 @@ def _producer_settings(given: Mapping[str, str], *, in_transactions: bool) -> di
     for name in sorted(left.keys() & _WITHOUT_MEANING):
         logger.warning("Option 'kafka.%s' has no effect on this sink", name)
         del left[name]
+    warn_of_unused_security(given)
     defaults = _DEFAULTS | (_TRANSACTION_DEFAULTS if in_transactions else {})
     settings = {**defaults, **_take_memory(left), **_take_level(left)}
     settings |= {_OTHER_NAMES.get(name, name): value for name, value in left.items()}

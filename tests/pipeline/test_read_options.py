@@ -162,6 +162,8 @@ def test_includes_headers_needs_no_other_option() -> None:
         ({"startingOffsets": '{"events":[0]}'}, "'events'"),
         ({"startingOffsetsByTimestampStrategy": "guess"}, "'startingOffsetsByTimestampStrategy'"),
         ({"startingTimestamp": "noon"}, "'startingTimestamp'"),
+        ({"startingTimestamp": "-1"}, "'startingTimestamp' must not be negative, not -1"),
+        ({"startingOffsetsByTimestamp": '{"events":{"0":-2}}'}, "events-0 has the negative timestamp -2"),
         ({"failOnDataLoss": "perhaps"}, "'failOnDataLoss'"),
         ({"minPartitions": "0"}, "'minPartitions'"),
         ({"maxRecordsPerPartition": "many"}, "'maxRecordsPerPartition'"),
@@ -224,7 +226,12 @@ def test_bootstrap_servers_and_a_subscription_are_required() -> None:
 
 
 def test_consumer_setting_without_effect_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    batch(kafka__session__timeout__ms="5000", maxOffsetsPerTrigger="5", groupIdPrefix="g")
+    strategy = {"startingOffsetsByTimestampStrategy": "latest"}
+    batch(kafka__session__timeout__ms="5000", maxOffsetsPerTrigger="5", groupIdPrefix="g", **strategy)
+    assert "'startingOffsetsByTimestampStrategy' has no effect without a timestamp" in caplog.text
     assert "'kafka.session.timeout.ms' has no effect" in caplog.text
     assert "'groupIdPrefix' has no effect" in caplog.text
     assert "'maxOffsetsPerTrigger' has no effect on a batch query" in caplog.text
+    caplog.clear()
+    batch(startingTimestamp="5", **strategy)
+    assert caplog.text == ""

@@ -13,9 +13,10 @@ SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 FILES = {"ssl.truststore.location": "/trust.pem", "ssl.truststore.type": "PEM"}
 OWN_FILES = {**FILES, "ssl.keystore.location": "/own.pem", "ssl.keystore.type": "PEM", "ssl.key.password": "pass"}
 TOKEN_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+TOKEN_LOGIN = f'{TOKEN_MODULE} required clientId="u" clientSecret="p"'
 TOKEN = {
     "sasl.mechanism": "OAUTHBEARER",
-    "sasl.jaas.config": f'{TOKEN_MODULE} required clientId="u" clientSecret="p" scope="s" extension_a="b";',
+    "sasl.jaas.config": f'{TOKEN_LOGIN} scope="s" extension_a="b";',
     "sasl.oauthbearer.token.endpoint.url": "https://provider/token",
 }
 LOGIN = {"sasl.mechanism": "PLAIN", "sasl.jaas.config": f'{PLAIN_MODULE} required username="u" password="p";'}
@@ -193,6 +194,25 @@ def test_unusable_store_is_reported_by_option_and_file_without_secrets(
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("protocol", "unused"),
+    [
+        (None, ["sasl.jaas.config", "sasl.mechanism", "ssl.truststore.location", "ssl.truststore.type"]),
+        ("SASL_PLAINTEXT", ["ssl.truststore.location", "ssl.truststore.type"]),
+        ("SSL", ["sasl.jaas.config", "sasl.mechanism"]),
+        ("sasl_ssl", []),
+    ],
+)
+def test_security_options_that_the_protocol_does_not_use_are_logged(
+    protocol: str | None, unused: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    given = {"bootstrap.servers": "b:9092", "ssl.protocol": "TLS", **LOGIN, **FILES}
+    given |= {} if protocol is None else {"security.protocol": protocol}
+    reader_settings(given)
+    logged = [message for message in caplog.messages if "has no effect with 'kafka.security.protocol'" in message]
+    assert [message.split("'")[1] for message in logged] == [f"kafka.{name}" for name in unused]
+
+
 def test_writers_get_tokens_from_the_endpoint_of_the_options() -> None:
     assert librdkafka_security(TOKEN) == {
         "sasl.mechanism": "OAUTHBEARER",
@@ -203,5 +223,11 @@ def test_writers_get_tokens_from_the_endpoint_of_the_options() -> None:
         "sasl.oauthbearer.scope": "s",
         "sasl.oauthbearer.extensions": "a=b",
     }
+    trust = 'ssl.truststore.location="/ca" ssl.truststore.type='
+    with_trust = librdkafka_security({**TOKEN, "sasl.jaas.config": f"{TOKEN_LOGIN} {trust}PEM;"})
+    assert with_trust["https.ca.location"] == "/ca"
+    for unusable in (f"{trust}JKS", 'ssl.endpoint.identification.algorithm=""'):
+        with pytest.raises(OptionError, match="only a truststore of type PEM"):
+            librdkafka_security({**TOKEN, "sasl.jaas.config": f"{TOKEN_LOGIN} {unusable};"})
     with pytest.raises(OptionError, match="not from a file"):
         librdkafka_security({**TOKEN, "sasl.oauthbearer.token.endpoint.url": "file:///token"})

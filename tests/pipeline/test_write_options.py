@@ -155,6 +155,11 @@ def test_kafka_setting_names_are_translated_to_librdkafka(
     assert "'kafka.max.block.ms' has no effect on this sink" in caplog.text
 
 
+def test_security_option_without_a_protocol_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    options_of({"value": "string"}, topic="t", kafka_ssl_truststore_location="/ca", kafka_ssl_truststore_type="PEM")
+    assert "'kafka.ssl.truststore.location' has no effect with 'kafka.security.protocol' PLAINTEXT" in caplog.text
+
+
 def test_unknown_producer_setting_is_refused_by_name() -> None:
     pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
     from pybroker.pipeline.topics.topic_writer import check_producer
