@@ -14,7 +14,7 @@ CAUGHT_BY: dict[str, tuple[int, str]] = {
     "locks keep nobody out": (1, "is delivered the"),
     "any member may acknowledge a record": (1, "lost records under live locks"),
     "locks do not end": (6, "not healed"),
-    "a renewed lock ends at once": (1, "lost records under live locks"),
+    "a renewed lock ends at once": (6, "lost records under live locks"),
     "records are delivered without limit": (1, "is delivered the"),
     "released records are given up": (1, "is done, but no member accepted or rejected it"),
     "acknowledgements are answered before they are stored": (22, "is delivered after it was done"),
@@ -28,7 +28,7 @@ CAUGHT_BY: dict[str, tuple[int, str]] = {
     "leaders of earlier epochs may write": (11, "had read"),
     "the stored start offset may fall": (152, "the group is done until"),
     "records are deleted that the state of another share partition needs": (1, "needs records that are deleted"),
-    "a new snapshot of a cold state lacks what is being written": (1, "comes after"),
+    "a new snapshot of a cold state lacks what is being written": (20, "comes after"),
     "states of deleted topics are kept": (4, "its state is kept"),
     "changes of topics are not seen": (4, "the group knows"),
 }
