@@ -10,6 +10,7 @@ from types import TracebackType
 
 from support.clients.foreign_clients import PROGRAMS
 from support.processes.java_programs import java_program
+from support.processes.kafka_versions import libs_of
 from support.time.patience import HANGS_AFTER_S, await_thread
 
 __all__ = ["CLIENTS", "MemberProcess", "Members"]
@@ -22,6 +23,8 @@ Place = tuple[str, int]
 def _member_command(client: str) -> list[str]:
     if client == "java":
         return java_program(PROGRAMS / "members" / "Member.java")
+    if client.startswith("java "):
+        return java_program(PROGRAMS / "members" / "ConsumerMember.java", libs_of(client.removeprefix("java ")))
     return [sys.executable, str(PROGRAMS / "members" / f"{client.replace('-', '_')}_member.py")]
 
 
@@ -107,7 +110,8 @@ class Members:
         self._changed = threading.Condition()
 
     def start(self, client: str, subscription: str, **settings: object) -> MemberProcess:
-        """Starts a member. `settings` of the consumer have `_` for dots."""
+        """Starts a member. `settings` of the consumer have `_` for dots. `client`: one of CLIENTS, or "java 4.2.0" for
+        the consumer protocol with that release's jars."""
         pairs = [f"{name.replace('_', '.')}={value}" for name, value in settings.items() if value is not None]
         command = [*_member_command(client), self._servers, self._group, subscription, *pairs]
         member = MemberProcess(client, command, self._change)
