@@ -1,4 +1,4 @@
-"""What librdkafka's consumers do about errors of ConsumerGroupHeartbeat (KIP-848): the cases of its test 0147."""
+"""librdkafka's consumers meet errors of ConsumerGroupHeartbeat (KIP-848): the cases of librdkafka's own test 0147."""
 
 import time
 from collections.abc import Callable, Iterator
