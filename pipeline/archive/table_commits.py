@@ -58,7 +58,7 @@ class TableCommits(CommitReader):
         table, for each file."""
         intent = {"directory": directory, "moves": moves, "commit": encode_commit(commit)}
         self._files.write_text(self._intent_path(commit.name), to_text(intent))
-        self._finish(intent, is_done=False)
+        self._finish(intent, is_done=False, is_new=True)
 
     def recover(self) -> list[str]:
         """Finishes interrupted commits and returns their names; deletes attempts that never became a commit."""
@@ -99,12 +99,13 @@ class TableCommits(CommitReader):
             self._files.delete(path)
         return there
 
-    def _finish(self, intent: Any, *, is_done: bool) -> None:
+    def _finish(self, intent: Any, *, is_done: bool, is_new: bool = False) -> None:
+        """Moves the files of a commit and publishes it. `is_new`: no attempt has moved a file yet."""
         commit = decode_commit(intent["commit"])
         directory = f"{self._staging}/{intent['directory']}"
         if not is_done:
             for source, target in intent["moves"].items():
-                if not self._files.exists(target):
+                if is_new or not self._files.exists(target):
                     self._files.move(f"{directory}/{source}", target)
             self._files.write_text(manifest_path(commit.name), to_text(intent["commit"]))
         self._files.delete(directory)

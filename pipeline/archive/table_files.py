@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_MOST_DIRECTORIES = 10_000
+"""Created directories that are remembered."""
+
+
 class RowGroup(NamedTuple):
     """A row group of a Parquet file, from its footer: number of rows, and minimum and maximum by column if known."""
 
@@ -19,12 +23,18 @@ class RowGroup(NamedTuple):
 
 
 class HadoopFiles:
-    """Files under `root`, a path or URI; `given` is `root` as the caller wrote it. Works on the driver only."""
+    """Files under `root`, a path or URI; `given` is `root` as the caller wrote it. Works on the driver only.
+
+    Each part of a Java class's name is a request to the JVM, so classes are looked up once.
+    """
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         self.given = root
         self._jvm: Any = spark.sparkContext._jvm
-        self._root = self._jvm.org.apache.hadoop.fs.Path(root)
+        self._path_class = self._jvm.org.apache.hadoop.fs.Path
+        self._content_of = self._jvm.org.apache.commons.io.IOUtils.toByteArray
+        self._directories: set[str] = set()
+        self._root = self._path_class(root)
         self._configuration = spark.sparkContext._jsc.hadoopConfiguration()
         self._system = self._root.getFileSystem(self._configuration)
         self._root = self._system.makeQualified(self._root)
@@ -60,7 +70,7 @@ class HadoopFiles:
             raise FileNotFoundError(f"{self.root}/{path}")
         stream = self._system.open(self._path(path))
         try:
-            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream)).decode()
+            return bytes(self._content_of(stream)).decode()
         finally:
             stream.close()
 
@@ -85,15 +95,21 @@ class HadoopFiles:
         self.move(unfinished, path)
 
     def move(self, source: str, target: str) -> None:
-        self._system.mkdirs(self._path(target).getParent())
+        directory = target.rpartition("/")[0]
+        if directory not in self._directories:
+            self._system.mkdirs(self._path(directory))
+            if len(self._directories) == _MOST_DIRECTORIES:
+                self._directories.clear()
+            self._directories.add(directory)
         if not self._system.rename(self._path(source), self._path(target)):
+            self._directories.discard(directory)  # someone may have deleted it
             raise OSError(f"{self.root}: {source} can't be renamed to {target}")
 
     def delete(self, path: str) -> None:
         self._system.delete(self._path(path), True)
 
     def _path(self, path: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(self._root, path)
+        return self._path_class(self._root, path)
 
 
 def _row_group(block: Any, columns: Collection[str]) -> RowGroup:

@@ -2,7 +2,7 @@
 
 import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pybroker.pipeline.jobs.command import BAD_INPUT, FAILED
@@ -128,6 +128,34 @@ def test_next_archive_job_continues_where_the_last_stopped(archiving: Archiving,
     assert [commit.rows for commit in archiving.run(subscribe=topic)] == [8]
     assert archiving.rows() == sorted(expected, key=lambda record: (record.partition, record.offset))
     assert archiving.faults() == []
+
+
+def test_few_requests_to_the_jvm_commit_many_files(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each one takes part of a millisecond while a micro-batch waits. py4j also reports each dropped object."""
+    from pybroker.pipeline.archive.manifest import Commit, DataFile, batch_name
+    from pybroker.pipeline.archive.table_commits import TableCommits
+    from pybroker.pipeline.archive.table_files import HadoopFiles
+
+    files = HadoopFiles(spark, str(tmp_path))
+    names = [f"data/topic=t/date=2026-11-28/{number}.parquet" for number in range(20)]
+    for name in names:
+        files.write_text(f"staging/one/{name}", name)
+    requests = 0
+    client = files._jvm._gateway_client
+    send = client.send_command
+
+    def counting(*given: Any, **further: Any) -> Any:
+        nonlocal requests
+        requests += 1
+        return send(*given, **further)
+
+    monkeypatch.setattr(client, "send_command", counting)
+    commit = Commit(batch_name(0), {}, tuple(DataFile(name, "t", 1, ()) for name in names))
+    TableCommits(files).publish(commit, "one", {name: name for name in names})
+    assert requests <= 6 * len(names) + 40
+    assert [(tmp_path / name).read_text() for name in names] == names
 
 
 def test_batch_repeated_by_spark_is_not_committed_twice(archiving: Archiving, servers: str, topic: str) -> None:
