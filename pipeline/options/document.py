@@ -15,8 +15,9 @@ _INTRODUCTION = """\
 This page is written by `python -m pybroker.pipeline.options.document docs/user`.
 
 A query of Spark's own connector (`spark-sql-kafka-0-10`) becomes one of [pybroker's data source](pipeline.md#topics) by
-another format: `.format("pybroker")` for `.format("kafka")`. Unknown and contradictory options are errors; options
-without effect log a warning. In SQL:
+another format: `.format("pybroker")` for `.format("kafka")`. PySpark refuses two kinds of queries for every source and
+sink in Python: the output mode `update`, which can be written in `foreachBatch`, and continuous triggers. Unknown and
+contradictory options are errors; options without effect log a warning. In SQL:
 
 ```sql
 CREATE TEMPORARY VIEW events USING pybroker

@@ -86,7 +86,8 @@ WRITING = (
     _row("topic", "topic of all rows; overrides the column `topic`"),
     _row(
         "kafka.transactional.id",
-        "prefix of transactional ids: each task of a micro-batch is a transaction, exactly once",
+        "prefix of transactional ids: each task of a micro-batch is a transaction, exactly once. In `foreachBatch` "
+        "each write to a topic needs its own",
         "no transactions",
     ),
     _row("kafka.acks kafka.enable.idempotence", "default `all` and `true`"),

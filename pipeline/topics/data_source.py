@@ -55,4 +55,5 @@ class PybrokerDataSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamTopicWriter:  # noqa: N802 (Spark's name)
         from .topic_writer import StreamTopicWriter
 
-        return StreamTopicWriter(write_options(self.options, schema, overwrite=overwrite))
+        # Spark overwrites in output mode "complete"; a topic gets the whole result again, as by Spark's Kafka sink.
+        return StreamTopicWriter(write_options(self.options, schema, overwrite=False))

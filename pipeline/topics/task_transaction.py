@@ -4,41 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from pyspark import TaskContext
 
 from ..options.write_options import WriteOptions
+from .task_identity import TaskIdentity
+from .task_mark import TaskMark
 from .task_producer import TaskProducer, WriteError
 
 _TIMEOUT_S = 120.0
 _MARK_PARTITION = 0
 """The partition of a topic that has a mark; each topic has it."""
 _OF_CONNECTIONS = ("bootstrap.servers", "client.id", "security.protocol", "ssl.", "sasl.", "socket.", "https.")
-_QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
-"""Spark's properties of a task in a streaming query."""
-
-
-class TaskIdentity(NamedTuple):
-    """A task, the same in all its attempts. `query`: id of the query, or of a batch write."""
-
-    query: str
-    batch_id: int
-    task: int
-
-    def transactional_id(self, prefix: str) -> str:
-        return f"{prefix}-{self.query}-{self.task}"
-
-
-def current_task(write_id: str) -> TaskIdentity:
-    """Returns the identity of the running task. `write_id`: of a write that is no streaming query."""
-    context = TaskContext.get()
-    assert context is not None
-    query, batch_id = context.getLocalProperty(_QUERY), context.getLocalProperty(_BATCH)
-    if query is None or batch_id is None:
-        return TaskIdentity(write_id, 0, context.partitionId())
-    return TaskIdentity(query, int(batch_id), context.partitionId())
 
 
 class TaskTransaction:
@@ -53,7 +31,8 @@ class TaskTransaction:
     1. The task gets its producer id: the coordinator fences every earlier attempt and ends its transaction, so that
        from here on none can still commit (KIP-360).
     2. It reads the group's offset at one of its topics. If its micro-batch is behind that, its rows are written: it
-       only counts them.
+       only counts them, and renews the mark (`task_mark.py`). If another write of this micro-batch left the mark, the
+       task fails, because it can't tell after a restart which of both is written.
     3. Else it writes its rows and the offset at each of its topics, and commits.
 
     **Why** an offset: fencing alone tells that no earlier attempt is alive, not whether one had committed, and a
@@ -67,11 +46,11 @@ class TaskTransaction:
 
     def __init__(self, options: WriteOptions, prefix: str, identity: TaskIdentity) -> None:
         self._options = options
-        self._batch_id = identity.batch_id
+        self._identity = identity
         self._id = identity.transactional_id(prefix)
         self._producer: TaskProducer | None = None
         self._topics: set[str] = set()
-        self._rows_there: int | None = None
+        self._mark: TaskMark | None = None
         self._rows = 0
 
     def __enter__(self) -> TaskTransaction:
@@ -82,13 +61,16 @@ class TaskTransaction:
             return
         if kind is not None:
             self._producer.abort()
-        elif self._rows_there is None:
+        elif self._mark is None:
             self._commit(self._producer)
-        elif self._rows_there != self._rows:
+        elif self._mark.rows != self._rows:
             raise WriteError(
-                f"Micro-batch {self._batch_id} was written with {self._rows_there} rows as {self._id}, and has "
-                f"{self._rows} now: the query was changed, or its rows are not the same each time"
+                f"Micro-batch {self._identity.batch_id} was written with {self._mark.rows} rows as {self._id}, and has "
+                f"{self._rows} now: the query or its number of tasks was changed, or its rows are not the same each "
+                "time"
             )
+        elif self._mark.write != self._identity.write:
+            self._commit_marks(self._producer)
 
     def send_all(self, rows: Sequence[dict[str, Any]]) -> None:
         """Sends rows unless they are written already. Raises WriteError."""
@@ -97,44 +79,73 @@ class TaskTransaction:
         if self._producer is None:
             self._producer = self._begun(rows[0])
         self._rows += len(rows)
-        if self._rows_there is None:
-            self._topics.update(map(self._producer.topic_of, rows))
+        self._topics.update(map(self._producer.topic_of, rows))
+        if self._mark is None:
             self._producer.send_all(rows)
 
     def _begun(self, first: dict[str, Any]) -> TaskProducer:
         settings = {"transactional.id": self._id}
         producer = TaskProducer(self._options, settings)
         producer.begin(_TIMEOUT_S)
-        self._rows_there = self._find_rows(producer.topic_of(first))
+        topic = producer.topic_of(first)
+        self._mark = self._find_marks([topic])[topic]
+        if self._mark is not None and self._mark.is_of_another_write(self._identity.write, self._identity.run):
+            raise self._second_write(topic)
         return producer
 
-    def _find_rows(self, topic: str) -> int | None:
-        """Returns the rows of this micro-batch that are written; None if it is not. Raises WriteError.
+    def _second_write(self, topic: str) -> WriteError:
+        return WriteError(
+            f"Micro-batch {self._identity.batch_id} was written to topic {topic} as {self._id} by another write: "
+            "give each write of a micro-batch its own 'kafka.transactional.id'"
+        )
+
+    def _find_marks(self, topics: Sequence[str]) -> dict[str, TaskMark | None]:
+        """Returns the mark of this micro-batch at each topic; None where it is not written. Raises WriteError.
 
         A consumer asks, not librdkafka's AdminClient: one whose requests timed out can wait for ever when it is freed.
         """
         with self._group() as group:
             try:
-                (newest,) = group.committed([TopicPartition(topic, _MARK_PARTITION)], _TIMEOUT_S)
+                found = group.committed([TopicPartition(topic, _MARK_PARTITION) for topic in topics], _TIMEOUT_S)
             except KafkaException as error:
                 raise WriteError(f"The offsets of group {self._id} can't be read: {error.args[0].str()}") from None
+        return {newest.topic: self._mark_in(newest) for newest in found}
+
+    def _mark_in(self, newest: TopicPartition) -> TaskMark | None:
+        batch_id = self._identity.batch_id
         if newest.error is not None:
             raise WriteError(f"The offsets of group {self._id} can't be read: {newest.error.str()}")
-        if newest.offset <= self._batch_id:
+        if newest.offset <= batch_id:
             return None
-        if newest.offset > self._batch_id + 1:
+        if newest.offset > batch_id + 1:
             raise WriteError(
-                f"Micro-batch {newest.offset - 1} is written as {self._id}, so {self._batch_id} can't be: "
+                f"Micro-batch {newest.offset - 1} is written as {self._id}, so {batch_id} can't be: "
                 "the query runs twice, or its checkpoint was set back"
             )
-        return int(newest.metadata or 0)
+        return TaskMark.from_text(newest.metadata)
 
     def _commit(self, producer: TaskProducer) -> None:
-        """Commits the rows with a mark at each of their topics, because their order may be another next time."""
-        marks = [
-            TopicPartition(topic, _MARK_PARTITION, self._batch_id + 1, str(self._rows))
-            for topic in sorted(self._topics)
-        ]
+        """Commits the rows with their marks. Raises WriteError, also if another write left a mark at a topic that was
+        not that of the first row.
+        """
+        try:
+            self._check_further_topics()
+        except WriteError:
+            producer.abort()
+            raise
+        self._commit_marks(producer)
+
+    def _check_further_topics(self) -> None:
+        if len(self._topics) > 1:
+            for topic, mark in self._find_marks(sorted(self._topics)).items():
+                if mark is not None:
+                    raise self._second_write(topic)
+
+    def _commit_marks(self, producer: TaskProducer) -> None:
+        """Commits a mark at each topic of the rows, because their order may be another next time."""
+        text = TaskMark(self._rows, self._identity.write, self._identity.run).text()
+        offset = self._identity.batch_id + 1
+        marks = [TopicPartition(topic, _MARK_PARTITION, offset, text) for topic in sorted(self._topics)]
         with self._group() as group:
             producer.commit(marks, group.consumer_group_metadata(), _TIMEOUT_S)
 

@@ -16,8 +16,9 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from ...client.given_options import OptionError
 from ..options.write_options import WriteOptions
 from .spark_release import DataSourceStreamArrowWriter
+from .task_identity import current_task
 from .task_producer import TaskProducer
-from .task_transaction import TaskTransaction, current_task
+from .task_transaction import TaskTransaction
 
 
 class _Writing:

@@ -14,7 +14,7 @@ from support.spark.spark_session import spark_session
 from support.time.patience import await_that
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 COMMITTED = "read_committed"
 SINK = {"kafka.transactional.id": "copy"}
@@ -43,6 +43,52 @@ def test_micro_batch_that_spark_repeats_is_written_once(
     assert sorted((row.partition, row.value or b"") for row in found) == sorted(
         (row.partition, row.value or b"") for row in expected
     )
+
+
+def test_second_write_to_a_topic_in_foreach_batch_fails_the_query(
+    spark: "SparkSession", servers: str, topic: str, tmp_path: Path
+) -> None:
+    """Its tasks find the marks of the first write, and could not tell after a restart which of both is written."""
+    create_topic(servers, topic, 1)
+    create_topic(servers, f"{topic}-copy", 1)
+    expected = produce(servers, numbered(topic, [0], 6))
+    writes: list[str] = []
+
+    def write_twice(frame: "DataFrame", _: int) -> None:
+        for name in ("one", "two"):
+            writer = frame.select("value").write.format("pybroker").mode("append")
+            writer.options(topic=f"{topic}-copy", **SINK, **{"kafka.bootstrap.servers": servers}).save()
+            writes.append(name)
+
+    frame = loaded(spark.readStream, servers, subscribe=topic, startingOffsets="earliest")
+    writer = frame.writeStream.foreachBatch(write_twice).option("checkpointLocation", str(tmp_path))
+    with pytest.raises(Exception, match="give each write of a micro-batch its own 'kafka"):
+        with_retry(lambda: writer.trigger(availableNow=True).start().awaitTermination())
+    assert set(writes) == {"one"}
+    found = found_in(loaded(spark.read, servers, subscribe=f"{topic}-copy", kafka_isolation_level=COMMITTED))
+    assert [row.value for row in found] == [row.value for row in expected]
+
+
+@pytest.mark.long
+def test_complete_result_of_an_aggregation_is_written_by_each_micro_batch(
+    spark: "SparkSession", servers: str, topic: str, tmp_path: Path
+) -> None:
+    create_topic(servers, topic, 1)
+    create_topic(servers, f"{topic}-counts", 1)
+
+    def count() -> None:
+        frame = loaded(spark.readStream, servers, subscribe=topic, startingOffsets="earliest")
+        counts = frame.groupBy("partition").count().selectExpr("cast(count as string) as value")
+        writer = counts.writeStream.format("pybroker").outputMode("complete").options(**SINK)
+        writer = writer.options(topic=f"{topic}-counts", **{"kafka.bootstrap.servers": servers})
+        writer = writer.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True)
+        with_retry(lambda: writer.start().awaitTermination())
+
+    for first in (0, 6):
+        produce(servers, numbered(topic, [0], 6, first=first))
+        count()
+    found = found_in(loaded(spark.read, servers, subscribe=f"{topic}-counts", kafka_isolation_level=COMMITTED))
+    assert [row.value for row in found] == [b"6", b"12"]
 
 
 @pytest.mark.long

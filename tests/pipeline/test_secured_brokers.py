@@ -180,12 +180,14 @@ def test_reader_and_writer_log_in_by_sasl(kafka: SecuredKafka, protocol: str, me
 def test_transaction_of_a_repeated_task_writes_its_row_once(kafka: SecuredKafka) -> None:
     """At Apache Kafka; test_task_transaction has the other cases, at pybroker."""
     from pybroker.pipeline.topics.range_reader import RangeReader
-    from pybroker.pipeline.topics.task_transaction import TaskIdentity, TaskTransaction
+    from pybroker.pipeline.topics.task_identity import TaskIdentity
+    from pybroker.pipeline.topics.task_transaction import TaskTransaction
 
     given = kafka.login("SASL_SSL", "SCRAM-SHA-512")
     options = writing({**given, "transactional.id": "sink"})
-    for batch_id in (0, 0, 1):
-        with TaskTransaction(options, "sink", TaskIdentity("query", batch_id, 0)) as transaction:
+    for batch_id, run in ((0, "first"), (0, "restarted"), (1, "restarted")):
+        identity = TaskIdentity("query", batch_id, 0, f"write-of-{run}", run)
+        with TaskTransaction(options, "sink", identity) as transaction:
             transaction.send_all([{"value": f"in transaction {batch_id}"}])
     settings = reader_settings({**given, "isolation.level": "read_committed"})
     with Cluster(settings) as cluster:

@@ -118,6 +118,16 @@ def test_overwrite_mode_is_refused() -> None:
         options_of({"value": "string"}, topic="t", overwrite=True)
 
 
+def test_streaming_sink_takes_the_output_mode_complete() -> None:
+    """Spark then asks for a sink that overwrites."""
+    pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
+    from pybroker.pipeline import PybrokerDataSource
+    from pybroker.pipeline.topics.topic_writer import StreamTopicWriter
+
+    source = PybrokerDataSource({**NEEDED, "topic": "t"})
+    assert isinstance(source.streamWriter(Schema(value="string"), overwrite=True), StreamTopicWriter)
+
+
 def test_write_needs_bootstrap_servers() -> None:
     with pytest.raises(OptionError, match=r"'kafka\.bootstrap\.servers' must be given"):
         write_options({"topic": "t"}, Schema(value="string"), overwrite=False)
