@@ -5,6 +5,7 @@ import struct
 import subprocess
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO
 
 from support.clients.foreign_clients import PROGRAMS
@@ -21,32 +22,33 @@ _MOST_FAILED = 5
 """Tools that may fail in a JVM: a failed tool leaves the client open that a process would take with it."""
 
 _lock = threading.Lock()
-_server: "_ToolServer | None" = None
+_servers: dict[Path | None, "_ToolServer"] = {}
+"""By the folder of the jars."""
 
 
-def run_main(main_class: str, *arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+def run_main(
+    main_class: str, *arguments: str, stdin: str = "", libs: Path | None = None
+) -> "subprocess.CompletedProcess[str]":
     """Runs a class of Kafka; returns its exit code and output (UTF-8). Without a Java compiler each tool gets its own
-    JVM.
+    JVM. `libs`: jars of another release than 3.9.1.
     """
     if stdin or any(part in main_class for part in _NEED_THEIR_OWN) or java_compiler() is None:
-        command = java_command(main_class, *arguments, properties=_UTF_8)
+        command = java_command(main_class, *arguments, properties=_UTF_8, libs=libs)
         return subprocess.run(command, input=stdin, capture_output=True, encoding="utf-8", check=False)
-    global _server
     with _lock:
-        if _server is None:
-            _server = _ToolServer()
-        done = _server.run([main_class, *arguments])
-        if _server.failed >= _MOST_FAILED:
-            _server.close()
-            _server = None
+        if libs not in _servers:
+            _servers[libs] = _ToolServer(libs)
+        done = _servers[libs].run([main_class, *arguments])
+        if _servers[libs].failed >= _MOST_FAILED:
+            _servers.pop(libs).close()
     return done
 
 
 class _ToolServer:
     """The JVM. `failed`: the number of tools that ended with another code than 0."""
 
-    def __init__(self) -> None:
-        command = java_program(PROGRAMS / "tools" / "ToolServer.java")
+    def __init__(self, libs: Path | None) -> None:
+        command = java_program(PROGRAMS / "tools" / "ToolServer.java", libs)
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
