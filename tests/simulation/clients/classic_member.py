@@ -62,6 +62,8 @@ class ClassicMember:
         self._names: dict[UUID, str] = {}
         self._is_in = False
         """Whether it has an assignment of its generation."""
+        self._told = membership
+        """What its last JoinGroup asked for."""
         self._is_stuck = membership.revocation_s == (math.inf,)
         self._is_asked = False
         """Whether the coordinator has asked it to join again."""
@@ -123,7 +125,7 @@ class ClassicMember:
         if not self.membership.keeps:
             await self._revoke(set(self.owned))
         topics = await self._topics(self.membership.names)
-        membership = self.membership
+        membership = self._told = self.membership
         protocol = JoinGroupRequestProtocol(name=membership.protocol or EAGER, metadata=self._subscription())
         request = JoinGroupRequest(
             group_id=membership.group,
@@ -188,7 +190,9 @@ class ClassicMember:
         self._assigned = assigned
         now_s = self._client.loop.time()
         self.owned |= {each: now_s for each in target if each not in self.owned}
-        self._is_in = not (gone and self.membership.keeps)  # after a revocation it joins again, as Java's client does
+        has_more_to_tell = self.membership is not self._told  # it has subscribed to other topics meanwhile
+        # after a revocation it joins again, as Java's client does
+        self._is_in = not has_more_to_tell and not (gone and self.membership.keeps)
         self._next_heartbeat_s = now_s + _HEARTBEAT_S if self._is_in else now_s
 
     async def _lead(
