@@ -65,6 +65,15 @@ class HadoopFiles:
             found.append(Listed(path, status.getLen(), status.getModificationTime()))
         return sorted(found)
 
+    def glob(self, pattern: str) -> list[str]:
+        """Returns the paths that match a pattern. The number of calls to the JVM does not depend on theirs."""
+        found = self._system.globStatus(self._path(pattern))
+        if not found:
+            return []
+        paths = self._jvm.org.apache.hadoop.fs.FileUtil.stat2Paths(found)
+        listed = str(self._jvm.org.apache.commons.lang3.ArrayUtils.toString(paths))  # {path,path}
+        return listed[1:-1].removeprefix(f"{self.root}/").split(f",{self.root}/")
+
     def read_text(self, path: str) -> str:
         if not self.exists(path):
             raise FileNotFoundError(f"{self.root}/{path}")

@@ -135,9 +135,10 @@ class Mirror:
     def carry_groups(self) -> None:
         """Commits the offsets of the groups at the target. A failure is logged and does not stop the query."""
         self._groups_carried_s = time.monotonic()
+        is_mirrored = partial(reads_topic, self._source.subscription)
         for group in self._carried.groups:
             try:
-                carry_group(self._spark, self._map, group, self._source.settings, self._target, self._name)
+                carry_group(self._spark, self._map, group, self._source.settings, self._target, self._name, is_mirrored)
             except (KafkaError, OSError) as error:
                 logger.warning("Offsets of group %s not carried to the target: %s", group, error)
 

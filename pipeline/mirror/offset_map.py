@@ -2,17 +2,20 @@
 
 MAP/batch=<20 digits>/…parquet      topic, partition, source_offset, target_offset, rows: a run of records with
                                     consecutive offsets in both clusters
+
+Older micro-batches are merged (map_parts.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
 from ...base.topic_partition import TopicPartition
 from ..archive.table_files import HadoopFiles
+from .map_parts import MapPart, current_parts, merged_part, next_merges, parts_named
 from .partition_mirror import MappedRun
 
 if TYPE_CHECKING:
@@ -24,22 +27,49 @@ _FINISHED = "_SUCCESS"
 
 
 def write_runs(spark: SparkSession, root: str, batch_id: int, runs: RDD[MappedRun]) -> None:
-    """Computes the runs of a micro-batch and writes them as one file, which replaces that of an earlier attempt."""
-    frame = spark.createDataFrame(runs, _DDL).repartition(1)
-    frame.write.mode("overwrite").parquet(f"{root}/batch={batch_id:020d}")
-
-
-def read_runs(spark: SparkSession, root: str, newest: int | None = None) -> DataFrame:
-    """Returns the runs of all finished micro-batches, or of so many of the newest. The newest may be one that is not
-    yet committed by the query.
+    """Computes the runs of a micro-batch and writes them as one file, which replaces that of an earlier attempt. Older
+    micro-batches may be merged then. Raises FileExistsError if the map has merged micro-batches of another checkpoint.
     """
-    files = HadoopFiles(spark, root)
-    finished = sorted(path.rpartition("/")[0] for path, *_ in files.list(".") if path.endswith(f"/{_FINISHED}"))
-    if newest is not None:
-        finished = finished[-newest:]
-    if not finished:
+    frame = spark.createDataFrame(runs, _DDL).repartition(1)
+    frame.write.mode("overwrite").parquet(f"{root}/{MapPart(batch_id, batch_id).name}")
+    _merge_parts(spark, root, batch_id)
+
+
+def finished_parts(spark: SparkSession, root: str) -> list[MapPart]:
+    """Returns the parts of the map, oldest first. The newest may be of a micro-batch that the query has not committed
+    yet.
+    """
+    return current_parts(_all_finished(HadoopFiles(spark, root)))
+
+
+def read_runs(spark: SparkSession, root: str, parts: Sequence[MapPart] | None = None) -> DataFrame:
+    """Returns the runs of these parts of the map, or of all finished micro-batches."""
+    if parts is None:
+        parts = finished_parts(spark, root)
+    if not parts:
         return spark.createDataFrame([], _DDL)
-    return spark.read.schema(_DDL).parquet(*(f"{files.root}/{path}" for path in finished))
+    qualified = HadoopFiles(spark, root).root
+    return spark.read.schema(_DDL).parquet(*(f"{qualified}/{part.name}" for part in parts))
+
+
+def _all_finished(files: HadoopFiles) -> list[MapPart]:
+    return parts_named(path.rpartition("/")[0] for path in files.glob(f"batch=*/{_FINISHED}"))
+
+
+def _merge_parts(spark: SparkSession, root: str, batch_id: int) -> None:
+    """Merges parts where there are many of a size. Their directories stay until the next merge, for running readers."""
+    files = HadoopFiles(spark, root)
+    there = _all_finished(files)
+    current = current_parts(there)
+    if MapPart(batch_id, batch_id) not in current:
+        raise FileExistsError(f"the map {root} has later micro-batches, of another checkpoint: choose another map")
+    for number, parts in enumerate(next_merges(current, batch_id)):
+        if number == 0:
+            for part in set(there).difference(current):
+                files.delete(part.name)
+        runs = read_runs(spark, root, parts).repartition(1)
+        runs = runs.sortWithinPartitions("topic", "partition", "source_offset")
+        runs.write.mode("overwrite").parquet(f"{files.root}/{merged_part(parts).name}")
 
 
 def translated(runs: DataFrame, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

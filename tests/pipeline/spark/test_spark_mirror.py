@@ -90,6 +90,32 @@ def test_mirrored_records_equal_the_source_and_offsets_are_mapped(mirroring: Mir
     assert mirroring.translated({one: 0}) == {one: 0}
 
 
+def test_old_micro_batches_of_the_map_are_merged_and_still_translated(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pybroker.pipeline.mirror import map_parts
+    from pybroker.pipeline.mirror.offset_map import finished_parts, read_runs, translated, write_runs
+    from pybroker.pipeline.mirror.partition_mirror import MappedRun
+
+    monkeypatch.setattr(map_parts, "WIDTH", 3)
+    root = str(tmp_path / "map, of all")
+
+    def write(batch_id: int) -> None:
+        run = MappedRun("t", 0, 10 * batch_id, 20 * batch_id, 10)
+        write_runs(spark, root, batch_id, spark.sparkContext.parallelize([run], 1))
+
+    for batch_id in range(7):
+        write(batch_id)
+    write(6)
+    assert [(part.first, part.last) for part in finished_parts(spark, root)] == [(0, 2), (3, 5), (6, 6)]
+    assert len(list(Path(root).iterdir())) == 6, "parts that were merged stay until the next merge"
+    found = translated(read_runs(spark, root), {TopicPartition("t", 0): 15})
+    assert found == {TopicPartition("t", 0): 25}
+    assert read_runs(spark, root).count() == 7
+    with pytest.raises(FileExistsError, match="of another checkpoint"):
+        write(2)
+
+
 def test_mirror_continues_after_a_killed_task(servers: str, other: str, topic: str) -> None:
     """Its successor finds the written records, although the source has lost some of them since."""
     from pybroker.client.target_cluster import TargetCluster
