@@ -74,6 +74,8 @@ def watch_work(
 
 
 def _report_stages(spark: SparkSession) -> None:
+    if spark.sparkContext.getConf().get("spark.ui.showConsoleProgress") == "true":
+        return  # Spark shows a bar for each stage
     tracker = spark.sparkContext.statusTracker()
     for each in tracker.getActiveStageIds():
         info = tracker.getStageInfo(each)

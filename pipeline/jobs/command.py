@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,7 @@ from importlib import import_module
 
 from ..options.spark_needed import TOO_OLD
 
-__all__ = ["BAD_INPUT", "FAILED", "JobError", "failure_line", "main", "report_error", "run_job", "say"]
+__all__ = ["BAD_INPUT", "FAILED", "JobError", "failure_line", "main", "on_terminal", "report_error", "run_job", "say"]
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -33,6 +34,7 @@ _MODULES_OF_EXTRAS = {
 }
 _EXTRA_OF = {module: extra for extra, modules in _MODULES_OF_EXTRAS.items() for module in modules}
 
+_ERASE_LINE = "\r\033[K"
 _RAISED = re.compile(r"[A-Za-z_][\w.]*: ")
 
 _DESCRIPTION = "Spark jobs for topics and log directories. For the options of a job: pybroker-pipeline JOB --help"
@@ -68,9 +70,14 @@ def _raised(lines: Sequence[str]) -> Iterator[str]:
                 yield line
 
 
+def on_terminal() -> bool:
+    """Returns whether the user sees standard error on a terminal that can show Spark's progress bars."""
+    return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
 def say(line: str) -> None:
-    """Writes a line to standard error."""
-    print(line, file=sys.stderr, flush=True)
+    """Writes a line to standard error, on a terminal in place of a progress bar of Spark."""
+    print(f"{_ERASE_LINE if on_terminal() else ''}{line}", file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from ...client.given_options import OptionError
 from ..log_directories.log_data_source import PybrokerLogDataSource
 from ..topics.data_source import PybrokerDataSource
-from .command import BAD_INPUT, JobError, failure_line
+from .command import BAD_INPUT, JobError, failure_line, on_terminal
 
 _DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
@@ -25,8 +25,8 @@ _DEFAULTS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 """Defaults of the jobs; `--conf`, spark-submit and spark-defaults.conf override them."""
-_OF_NO_SHELL = {"spark.ui.showConsoleProgress": "false"}
-"""When PySpark starts the JVM, it does so as a shell, whose progress bar would be on."""
+_BARS = "spark.ui.showConsoleProgress"
+"""Spark's setting for progress bars. When PySpark starts the JVM, it does so as a shell, whose bars would be on."""
 SECRETS = "(?i)secret|password|passwd|token|access[.]?key|credential|jaas|keystore[.]key"
 """Names of settings whose values Spark leaves out of plans, its log and its event log. By default it would show a
 key in `ssl.keystore.key`.
@@ -42,7 +42,8 @@ def job_session(name: str, master: str | None, conf: Mapping[str, str]) -> Itera
     if master is not None:
         builder = builder.master(master)
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    for key, value in {"spark.redaction.regex": SECRETS, **({} if is_submitted else _OF_NO_SHELL), **conf}.items():
+    bars = {} if is_submitted else {_BARS: str(on_terminal()).lower()}
+    for key, value in {"spark.redaction.regex": SECRETS, **bars, **conf}.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     try:

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from pybroker.pipeline.charts.page import counted
 from pybroker.pipeline.jobs.archive_command import parser, source_of
-from pybroker.pipeline.jobs.command import BAD_INPUT, FAILED, failure_line, main
+from pybroker.pipeline.jobs.command import BAD_INPUT, FAILED, failure_line, main, say
 from pybroker.pipeline.jobs.metrics_file import MetricsFile, Progress
 
 REPLAYED = ["--archive", "/lake", "--bootstrap-servers", "b:9092", "--checkpoint", "/c"]
@@ -235,6 +235,23 @@ def test_spark_failure_is_shortened_to_one_line() -> None:
     assert failure_line(RuntimeError(of_java)) == "java.io.IOException: no room"
     in_batch = f"Return Message: Traceback (most recent call last):\n  File x\npy4j.protocol.Py4JJavaError: {of_java}"
     assert failure_line(RuntimeError(in_batch)) == "java.io.IOException: no room"
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "kind", "written"),
+    [(True, "xterm", "\r\033[Kdone\n"), (True, "dumb", "done\n"), (False, "xterm", "done\n")],
+)
+def test_line_replaces_sparks_progress_bar_on_a_terminal(
+    is_terminal: bool,
+    kind: str,
+    written: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TERM", kind)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    say("done")
+    assert capsys.readouterr().err == written
 
 
 @pytest.mark.parametrize(
