@@ -14,7 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 from ...client.given_options import OptionError
 from ..columns.row_ddl import HEADERS_DDL
 from ..options.options import Options
-from ..options.read_options import KNOWN, reads_topic, subscription_of
+from ..options.read_options import KNOWN
+from ..options.subscription import reads_topic, subscription_of
 from .archive_rows import DEAD_LETTERS, TABLE
 
 if TYPE_CHECKING:

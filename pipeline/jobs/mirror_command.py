@@ -58,7 +58,7 @@ def run(arguments: Sequence[str]) -> int:
     options = parser().parse_args(arguments)
     # Imports that need the extra `spark` start here.
     from ...protocol.errors import KafkaError
-    from ..mirror.mirror import MirrorError
+    from ..mirror.topic_rules import MirrorError
     from ..options.read_options import stream_options
     from .session import errors_in_one_line, job_session
 

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...base.topic_partition import TopicPartition
 from ...client.target_cluster import TargetCluster
 from ...protocol.errors import KafkaError
 from ...protocol.records.compression import Codec
-from ..appending.sequenced_batches import ProducerIdentity, bounded_batch_bytes
+from ..appending.sequenced_batches import bounded_batch_bytes
 from ..archive.batch_ranges import batch_limits
 from ..archive.table_files import HadoopFiles
 from ..options.kafka_settings import ReaderSettings
-from ..options.read_options import ReadOptions, reads_topic, stream_options
+from ..options.read_options import ReadOptions, stream_options
+from ..options.subscription import reads_topic
 from ..topics.offset_ranges import OffsetRange
 from ..topics.source_lag import Lag, measure_lag
 from ..topics.source_offsets import SourceOffsets
@@ -28,8 +29,8 @@ from ..topics.spark_release import bounded_source, start_available_now
 from .group_offsets import carry_group
 from .mirror_batch import MirrorBatch, begin_batch, find_batch
 from .offset_map import write_runs
-from .partition_mirror import MappedRun, MirrorRange, MirrorTarget, mirror_range
-from .topic_rules import carry_acls, new_topic_settings
+from .partition_mirror import MirrorRange, MirrorTarget, copier
+from .topic_rules import MirrorError, carry_acls, check_copies, new_topic_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,10 +43,6 @@ MAP = "map"
 BATCH_BYTES = 1 << 18
 _CARRY_GROUPS_EVERY_S = 60
 _OF_A_TASK = {"minPartitions": "1", "includeHeaders": "true"}
-
-
-class MirrorError(Exception):
-    """A topic can't be mirrored; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +123,7 @@ class Mirror:
             batch_bytes = min(self._batch_bytes[task.target.topic] for task in tasks)
             target = MirrorTarget(self._target, self._codec, batch_bytes)
             context = self._spark.sparkContext
-            runs = context.parallelize(tasks, len(tasks)).mapPartitions(_copier(self._source, target, batch.identity))
+            runs = context.parallelize(tasks, len(tasks)).mapPartitions(copier(self._source, target, batch.identity))
             write_runs(self._spark, self._map, batch_id, runs)
         if began - self._groups_carried_s >= _CARRY_GROUPS_EVERY_S:
             self.carry_groups()
@@ -149,20 +146,12 @@ class Mirror:
             if not self._prefix:
                 raise MirrorError("source and target are the same cluster: set a prefix for the copied topics")
             with SourceOffsets(self._source) as offsets:
-                self._check_copies({at.topic for at in offsets.partitions()})
-
-    def _check_copies(self, topics: Iterable[str]) -> None:
-        """Raises MirrorError if the query reads a copy, because it would copy that again, without end."""
-        for topic in sorted(topics) if self._within_cluster else ():
-            if reads_topic(self._source.subscription, self._name(topic)):
-                raise MirrorError(
-                    f"source and target are the same cluster, and the mirror reads {self._name(topic)}, its copy of "
-                    f"{topic}: choose topics or a pattern without the copies, such as '^{topic}$'"
-                )
+                check_copies(self._source.subscription, {at.topic for at in offsets.partitions()}, self._prefix)
 
     def _batch(self, batch_id: int, ranges: list[OffsetRange]) -> MirrorBatch:
         topics = sorted({each.topic_partition.topic for each in ranges})
-        self._check_copies(topics)
+        if self._within_cluster:
+            check_copies(self._source.subscription, topics, self._prefix)
         with TargetCluster(self._target) as cluster:
             with TargetCluster(self._source.settings) as source:
                 counts = dict.fromkeys((self._name(topic) for topic in topics), 0)
@@ -204,13 +193,3 @@ class Mirror:
         self.batches += 1
         self.offsets += progress.offsets
         self._on_progress(progress)
-
-
-def _copier(
-    source: ReadOptions, target: MirrorTarget, identity: ProducerIdentity
-) -> Callable[[Iterator[Any]], Iterator[MappedRun]]:
-    def copy(tasks: Iterator[Any]) -> Iterator[MappedRun]:
-        for task in tasks:
-            yield from mirror_range(task, source, target, identity)
-
-    return copy

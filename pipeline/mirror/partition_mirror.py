@@ -4,7 +4,7 @@ there. Runs in a task."""
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -180,3 +180,15 @@ def _rows(gathered: Gathered) -> Iterator[tuple[int, Row]]:
     for offset, us, key, value, headers in zip(gathered.offset.to_pylist(), times_us, *columns, strict=True):
         named = tuple((each["key"], each["value"]) for each in headers) if headers else ()
         yield offset, (us // 1000, key, value, named)
+
+
+def copier(
+    source: ReadOptions, target: MirrorTarget, identity: ProducerIdentity
+) -> Callable[[Iterator[MirrorRange]], Iterator[MappedRun]]:
+    """Returns the function that mirrors the ranges of a Spark task, one after another."""
+
+    def copy(tasks: Iterator[MirrorRange]) -> Iterator[MappedRun]:
+        for task in tasks:
+            yield from mirror_range(task, source, target, identity)
+
+    return copy

@@ -13,6 +13,7 @@ from ...client.target_cluster import TargetCluster
 from ...protocol.errors import KafkaError, error_for
 from ...protocol.messages.create_acls import CreateAclsRequest
 from ...protocol.messages.describe_acls import DescribeAclsRequest
+from ..options.subscription import Subscription, reads_topic
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +28,22 @@ _STAYS = frozenset(
 )
 """Settings about brokers of the source, and the type of timestamps, which a mirror keeps."""
 _WHAT_READERS_DO = frozenset({AclOperation.READ, AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS})
+
+
+class MirrorError(Exception):
+    """A topic can't be mirrored; the message says why."""
+
+
+def check_copies(subscription: Subscription, topics: Iterable[str], prefix: str) -> None:
+    """Checks a mirror within one cluster. Raises MirrorError if it reads a copy, because it would copy that again,
+    without end.
+    """
+    for topic in sorted(topics):
+        if reads_topic(subscription, copy := f"{prefix}{topic}"):
+            raise MirrorError(
+                f"source and target are the same cluster, and the mirror reads {copy}, its copy of {topic}: choose "
+                f"topics or a pattern without the copies, such as '^{topic}$'"
+            )
 
 
 def new_topic_settings(source: TargetCluster, prefix: str, topics: list[str]) -> dict[str, dict[str, str]]:

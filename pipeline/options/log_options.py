@@ -11,7 +11,8 @@ from ...base.kafka_names import INTERNAL_TOPICS
 from ...client.client_settings import ISOLATION_LEVELS, READ_COMMITTED
 from ...client.given_options import OptionError
 from .options import Options
-from .read_options import INCLUDE_HEADERS, Assigned, Subscription, TopicPattern, Topics, subscription_of
+from .read_options import INCLUDE_HEADERS
+from .subscription import Assigned, Subscription, TopicPattern, Topics, subscription_of
 
 _KNOWN = ("path", "assign", "subscribe", "subscribePattern", INCLUDE_HEADERS, "failOnDataLoss")
 

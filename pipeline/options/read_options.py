@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...base.topic_partition import TopicPartition
 from ...client.given_options import OptionError
 from ...protocol.sentinels import EARLIEST, LATEST
 from .kafka_settings import ReaderSettings, reader_settings
@@ -22,18 +21,17 @@ from .offset_limits import (
     ending_limit,
     starting_limit,
 )
-from .options import Options, listed_names
-from .partition_json import parse_partitions
+from .options import Options
+from .subscription import SUBSCRIPTIONS, Subscription, subscription_of
 
 logger = logging.getLogger(__name__)
 
 INCLUDE_HEADERS = "includeHeaders"
 
-_SUBSCRIPTIONS = ("assign", "subscribe", "subscribePattern")
 _LIMITS = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
 _STREAM_ONLY = (*_LIMITS, "commitOffsetsToGroup", "endAtLatest")
 KNOWN = (
-    *_SUBSCRIPTIONS,
+    *SUBSCRIPTIONS,
     *STARTING,
     *ENDING,
     STRATEGY,
@@ -60,34 +58,6 @@ _UNIT_US = {
     "h": 60 * _MINUTE_US,
     "d": 24 * 60 * _MINUTE_US,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Assigned:
-    """A fixed list of partitions."""
-
-    partitions: tuple[TopicPartition, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Topics:
-    """All partitions of these topics, including partitions added later."""
-
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TopicPattern:
-    """All partitions of topics whose names match, including topics created later."""
-
-    pattern: re.Pattern[str]
-
-    def matches(self, topic: str) -> bool:
-        """Returns whether the pattern matches anywhere in the name, as in Spark's own source; `^` and `$` anchor it."""
-        return self.pattern.search(topic) is not None
-
-
-Subscription = Assigned | Topics | TopicPattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +128,7 @@ def _read_options(options: Options, default_start: int) -> ReadOptions:
         raise OptionError("Option 'commitOffsetsToGroup' must name a consumer group")
     subscription = subscription_of(options)
     if subscription is None:
-        listed = ", ".join(f"'{each}'" for each in _SUBSCRIPTIONS)
+        listed = ", ".join(f"'{each}'" for each in SUBSCRIPTIONS)
         raise OptionError(f"One of the options {listed} must be given")
     return ReadOptions(
         settings=reader_settings(options.kafka),
@@ -178,39 +148,6 @@ def _read_options(options: Options, default_start: int) -> ReadOptions:
         commit_group=group,
         is_bounded=options.boolean("endAtLatest", default=False),
     )
-
-
-def subscription_of(options: Options) -> Subscription | None:
-    """Returns the subscription by `assign`, `subscribe` or `subscribePattern`; None if none is set.
-    Raises OptionError."""
-    name = options.at_most_one(_SUBSCRIPTIONS)
-    if name is None:
-        return None
-    text = options.text(name) or ""
-    if name == "assign":
-        return Assigned(parse_partitions(name, text))
-    if name == "subscribe":
-        if not (names := listed_names(text)):
-            raise OptionError("Option 'subscribe' names no topic")
-        return Topics(names)
-    if not text:
-        raise OptionError("Option 'subscribePattern' is empty")
-    try:
-        return TopicPattern(re.compile(text))
-    except re.error as error:
-        raise OptionError(f"Option 'subscribePattern' is not a valid regular expression: {error}") from None
-
-
-def reads_topic(subscription: Subscription | None, topic: str) -> bool:
-    """Returns whether a query with the subscription reads the topic, now or once the topic exists."""
-    match subscription:
-        case Assigned(partitions):
-            return any(at.topic == topic for at in partitions)
-        case Topics(names):
-            return topic in names
-        case TopicPattern():
-            return subscription.matches(topic)
-    return False
 
 
 def _duration_ms(text: str) -> int:

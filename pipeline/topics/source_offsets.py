@@ -15,7 +15,8 @@ from ...protocol.sentinels import EARLIEST, LATEST
 from ..options.data_loss import DataLoss
 from ..options.offset_limits import EndOfLog, GlobalTimestamp, OffsetLimit, SpecificOffsets, SpecificTimestamps
 from ..options.partition_json import PartitionNumbers
-from ..options.read_options import Assigned, ReadOptions, TopicPattern, Topics
+from ..options.read_options import ReadOptions
+from ..options.subscription import Assigned, TopicPattern, Topics
 from .offset_ranges import OffsetRange, split_ranges
 
 logger = logging.getLogger(__name__)

@@ -9,15 +9,12 @@ from pybroker.client.client_settings import READ_COMMITTED, READ_UNCOMMITTED
 from pybroker.client.given_options import OptionError
 from pybroker.pipeline.options.offset_limits import EndOfLog, GlobalTimestamp, SpecificOffsets, SpecificTimestamps
 from pybroker.pipeline.options.read_options import (
-    Assigned,
     ReadOptions,
-    TopicPattern,
-    Topics,
     batch_options,
     includes_headers,
-    reads_topic,
     stream_options,
 )
+from pybroker.pipeline.options.subscription import Assigned, TopicPattern, Topics, reads_topic
 from pybroker.protocol.sentinels import EARLIEST, LATEST
 
 NEEDED = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "events"}

@@ -169,7 +169,8 @@ def test_mirror_refuses_target_topic_with_log_append_time(mirroring: Mirroring, 
 def test_mirror_within_a_cluster_is_refused_if_it_would_copy_its_copies(
     spark: "SparkSession", servers: str, topic: str, tmp_path: Path
 ) -> None:
-    from pybroker.pipeline.mirror.mirror import Mirror, MirrorError
+    from pybroker.pipeline.mirror.mirror import Mirror
+    from pybroker.pipeline.mirror.topic_rules import MirrorError
     from pybroker.pipeline.options.kafka_settings import reader_settings
 
     def mirror(prefix: str, **subscription: str) -> Mirror:
