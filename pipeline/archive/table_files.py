@@ -65,7 +65,7 @@ class HadoopFiles:
             found.append(Listed(path, status.getLen(), status.getModificationTime()))
         return sorted(found)
 
-    def glob(self, pattern: str) -> list[str]:
+    def glob(self, pattern: str) -> Sequence[str]:
         """Returns the paths that match a pattern. The number of calls to the JVM does not depend on theirs."""
         found = self._system.globStatus(self._path(pattern))
         if not found:
