@@ -94,8 +94,8 @@ class HadoopFiles:
             reader.close()
 
     def write_text(self, path: str, text: str) -> None:
-        directory, _, name = path.rpartition("/")
-        unfinished = f"{directory}/.{name}.unfinished"
+        directory, slash, name = path.rpartition("/")
+        unfinished = f"{directory}{slash}.{name}.unfinished"
         stream = self._system.create(self._path(unfinished), True)
         try:
             stream.write(bytearray(text.encode()))
@@ -106,7 +106,7 @@ class HadoopFiles:
     def move(self, source: str, target: str) -> None:
         directory = target.rpartition("/")[0]
         if directory not in self._directories:
-            self._system.mkdirs(self._path(directory))
+            self._system.mkdirs(self._path(directory) if directory else self._root)
             if len(self._directories) == _MOST_DIRECTORIES:
                 self._directories.clear()
             self._directories.add(directory)

@@ -167,6 +167,20 @@ def test_invalid_replay_is_refused_before_anything_is_written(
         archived.to(topic)
 
 
+def test_file_in_the_root_of_a_table_is_written_inside_it(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan of a replay is such a file."""
+    from pybroker.pipeline.archive.table_files import HadoopFiles
+
+    files = HadoopFiles(spark, str(tmp_path / "new"))
+    files.write_text("plan.json", "1")
+    assert files.read_text("plan.json") == "1"
+    monkeypatch.setattr(files, "move", lambda source, target: None)
+    files.write_text("plan.json", "2")
+    assert (tmp_path / "new" / ".plan.json.unfinished").read_text() == "2"
+
+
 def test_replay_stops_on_request_and_continues_later(archived: Replaying, spark: "SparkSession", topic: str) -> None:
     """A task waits after its first row, until long after it is killed."""
     from pybroker.pipeline.jobs.action_watch import watch_action
