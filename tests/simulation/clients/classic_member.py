@@ -63,7 +63,7 @@ class ClassicMember:
         self._is_in = False
         """Whether it has an assignment of its generation."""
         self._told = membership
-        """What its last JoinGroup asked for."""
+        """The membership for which its last JoinGroup asked."""
         self._is_stuck = membership.revocation_s == (math.inf,)
         self._is_asked = False
         """Whether the coordinator has asked it to join again."""
