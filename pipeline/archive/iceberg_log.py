@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from pyiceberg.manifest import DataFileContent, FileFormat
 from pyiceberg.typedef import Record
 from sqlalchemy.exc import SQLAlchemyError
 
+from .iceberg_snapshots import expire_many, expire_older
 from .log_files import distinct_columns, table_columns, topic_and_date
 from .manifest import KINDS, DataFile
 from .summary import NONE_YET
@@ -40,8 +41,11 @@ NAMESPACE = "archive"
 _FIRST_DAY = date(1970, 1, 1)
 _NAME_MAPPING = "schema.name-mapping.default"
 _PROPERTIES = {
+    "commit.manifest-merge.enabled": "true",
+    "commit.manifest.min-count-to-merge": "30",
     "commit.retry.num-retries": "0",
     "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "10",
 }
 
 
@@ -52,6 +56,8 @@ class IcebergLog:
         self._root = root
         self._table = table
         self._name = (NAMESPACE, table)
+        self._known_columns: list[Any] = []
+        """Schemas of files whose columns the table has."""
 
     def last(self, kind: str) -> int:
         with self._opened() as (_, table):
@@ -67,8 +73,10 @@ class IcebergLog:
             if entry.is_in(reached.__getitem__):
                 return
             for found in distinct_columns(self._root, entry.files_with_columns):
-                with table.update_schema() as columns:
-                    columns.union_by_name(found)
+                if found not in self._known_columns:
+                    with table.update_schema() as columns:
+                        columns.union_by_name(found)
+                    self._known_columns.append(found)
             reached |= {kind: number for kind, number in entry.reached.items() if number > reached[kind]}
             properties = {_property(kind): str(number) for kind, number in reached.items()}
             with table.transaction() as change:
@@ -79,6 +87,7 @@ class IcebergLog:
                     for old in self._known(table) if entry.removed else []:
                         if self._inner(old) in entry.removed:
                             files.delete_data_file(old)
+            expire_many(table)
 
     def files(self) -> dict[str, int]:
         with self._opened() as (_, table):
@@ -88,8 +97,7 @@ class IcebergLog:
     def forget(self, until_ms: int) -> None:
         with self._opened() as (_, table):
             if table is not None:
-                old = datetime.fromtimestamp(until_ms / 1000, UTC)
-                table.maintenance.expire_snapshots().older_than(old).commit()
+                expire_older(table, until_ms)
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[Any, Any]]:
@@ -108,6 +116,7 @@ class IcebergLog:
             raise LogError(str(error)) from None
 
     def _created(self, catalog: Any, file: DataFile) -> Any:
+        self._known_columns = []
         columns = table_columns(self._root / file.path)
         catalog.create_namespace_if_not_exists(NAMESPACE)
         location = str(self._root / ICEBERG / self._table)

@@ -273,3 +273,22 @@ def test_each_commit_adds_one_version(tmp_path: Path) -> None:
         table.catch_up()
     created = 1
     assert len(list((tmp_path / "iceberg" / "data" / "metadata").glob("*.metadata.json"))) == created + 3
+
+
+def test_iceberg_table_keeps_few_snapshots_and_no_file_that_only_others_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_format("iceberg")
+    monkeypatch.setattr("pybroker.pipeline.archive.iceberg_snapshots._MOST", 5)
+    monkeypatch.setattr("pybroker.pipeline.archive.iceberg_snapshots._KEPT", 3)
+    table = Table("iceberg", tmp_path / "archive")
+    for number in range(12):
+        table.commit(batch(number, data_file(table.root, f"f{number}", 2 * number)))
+        table.catch_up()
+    assert table.offsets() == list(range(24))
+    metadata = table.root / "iceberg" / "data" / "metadata"
+    assert len(list(metadata.glob("snap-*.avro"))) <= 5
+    assert len(list(metadata.glob("*.metadata.json"))) <= 11
+    table.log.forget(2**42)
+    assert len(list(metadata.glob("snap-*.avro"))) == 1
+    assert table.offsets() == list(range(24))
