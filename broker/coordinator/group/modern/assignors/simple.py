@@ -19,6 +19,7 @@ __all__ = ["ShareSpec", "simple_assignment"]
 
 _Item = tuple[UUID, int]
 """A partition, with the id of its topic."""
+_NONE: frozenset[int] = frozenset()
 
 
 class ShareSpec(NamedTuple):
@@ -62,10 +63,12 @@ def _kept(
     found: dict[str, list[_Item]] = {}
     for member_id in members:
         own = found[member_id] = []
-        for topic_id, partitions in spec.members[member_id].target.items():
+        target = spec.members[member_id].target
+        for topic_id in topics if len(topics) < len(target) else target:
+            partitions = target.get(topic_id, _NONE)
             if topic_id in topics:
                 own += [(topic_id, partition) for partition in sorted(partitions & spec.assignable[topic_id])]
-            if pace.is_over(len(partitions)):
+            if pace.is_over(1 + len(partitions)):
                 yield
     return found
 

@@ -1,5 +1,6 @@
 """The assignor of share groups: balanced, complete, sticky, and the same for the same group."""
 
+from collections.abc import ItemsView, Iterator
 from random import Random
 from uuid import UUID
 
@@ -106,6 +107,28 @@ def test_member_that_joins_takes_its_share_and_no_more() -> None:
     after = assigned(again(spec_of(assignable, {name: (frozenset({topic}), EMPTY) for name in "abc"}), before))
     assert sorted(len(own[topic]) for own in after.values()) == [3, 3, 3]
     assert all(after[name][topic] <= before[name][topic] for name in "ab")
+
+
+class Walked(dict[UUID, frozenset[int]]):
+    """An assignment that counts how often somebody walks over it."""
+
+    walks = 0
+
+    def items(self) -> ItemsView[UUID, frozenset[int]]:  # type: ignore[override]
+        Walked.walks += 1
+        return super().items()
+
+    def __iter__(self) -> Iterator[UUID]:
+        Walked.walks += 1
+        return super().__iter__()
+
+
+def test_assignments_are_not_walked_for_each_topic_when_members_have_other_topics() -> None:
+    topics = [UUID(int=1 + number) for number in range(200)]
+    before = Walked({topic: frozenset({0}) for topic in topics})
+    members = {"a": (frozenset(topics), before), "b": (frozenset(topics[1:]), before)}
+    assigned(spec_of({topic: frozenset({0}) for topic in topics}, members))
+    assert Walked.walks < 10
 
 
 def test_large_group_is_computed_in_many_steps() -> None:
