@@ -138,8 +138,18 @@ class ConsumerGroups:
         member would get its partitions a heartbeat interval later.
         """
         is_stay = request.member_epoch >= JOIN_EPOCH
-        if not (is_stay and self._targets.after(request.group_id, self._heartbeat, request, hidden, reply)):
+        if is_stay and self._targets.after(request.group_id, self._heartbeat, request, hidden, reply):
+            self._waits(request)
+        else:
             self._heartbeat(request, hidden, reply)
+
+    def _waits(self, request: Heartbeat) -> None:
+        """A member whose heartbeat waits is not silent."""
+        group = self._registry.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            member = group.members.get(request.member_id)
+            if member is not None and member.epoch == request.member_epoch:
+                self._timers.keep_alive(group, request.member_id)
 
     def _heartbeat(self, request: Heartbeat, hidden: Hidden, reply: HeartbeatReply) -> None:
         refusal = check(request, self._settings)

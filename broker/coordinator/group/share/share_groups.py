@@ -88,8 +88,18 @@ class ShareGroups:
         """ShareGroupHeartbeat. ``reply`` is called when the records are written on which the response depends, and the
         target of a large group is known."""
         is_stay = request.member_epoch >= JOIN_EPOCH
-        if not (is_stay and self._targets.after(request.group_id, self._heartbeat, request, reply)):
+        if is_stay and self._targets.after(request.group_id, self._heartbeat, request, reply):
+            self._waits(request)
+        else:
             self._heartbeat(request, reply)
+
+    def _waits(self, request: ShareHeartbeat) -> None:
+        """A member whose heartbeat waits is not silent."""
+        group = self.lookup.known(request.group_id)
+        if group is not None:
+            member = group.members.get(request.member_id)
+            if member is not None and member.current.epoch == request.member_epoch:
+                self._sessions.keep_alive(group, request.member_id)
 
     def _heartbeat(self, request: ShareHeartbeat, reply: HeartbeatReply) -> None:
         pending = PendingReply(reply)

@@ -11,7 +11,7 @@ from pybroker.broker.coordinator.group.commits import FetchingMember
 from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
 from pybroker.broker.coordinator.group.group import Group
 from pybroker.broker.coordinator.group.joining import JoinRequest
-from pybroker.broker.coordinator.group.modern.assignors.assignor import Assigned
+from pybroker.broker.coordinator.group.modern.assignors.assignor import Assigned, GroupSpec
 from pybroker.broker.coordinator.group.modern.assignors.table import ASSIGNORS
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
 from pybroker.broker.coordinator.group.results import LeavingMember
@@ -30,6 +30,19 @@ class _Failing:
     def steps(self, spec: object) -> Generator[None, None, Assigned]:
         yield
         raise ValueError("no assignment")
+
+
+class _Slow:
+    """The assignor `uniform` on a broker that takes two seconds for it."""
+
+    def __init__(self, world: ConsumerWorld) -> None:
+        self._world = world
+        self._uniform = ASSIGNORS["uniform"]
+
+    def steps(self, spec: GroupSpec) -> Generator[None, None, Assigned]:
+        yield
+        self._world.time.advance(2_000)
+        return (yield from self._uniform.steps(spec))
 
 
 def batch_count(world: ConsumerWorld) -> int:
@@ -235,6 +248,20 @@ async def test_member_whose_join_makes_a_target_necessary_that_fails_is_told_so_
     kept = (await world.beat("a", 2)).assignment
     assert kept is not None
     assert sum(map(len, kept.values())) == 1_500
+
+
+async def test_session_of_a_member_whose_heartbeat_waits_for_a_target_does_not_end() -> None:
+    world = await ConsumerWorld.loaded(Topics(t=3_000))
+    await world.beat("a", 0, names=("t",))
+    world.time.advance(CONSUMER_SESSION_MS - 1_000)
+    with patch.dict(ASSIGNORS, {"uniform": _Slow(world)}):
+        joined = world.send("b", 0, names=("t",))
+        await world.coordinator.settled()
+        waiting = world.send("a", 2)
+        for _ in range(5):
+            world.time.advance(500)
+            await world.coordinator.settled()
+    assert [each.answer.error for each in (joined, waiting)] == [ErrorCode.NONE, ErrorCode.NONE]
 
 
 async def test_member_is_told_when_the_target_of_a_large_group_is_too_large_to_store() -> None:
