@@ -306,15 +306,14 @@ class ConsumerGroups:
 
     def topics_changed(self, names: Iterable[str]) -> None:
         """The metadata of these topics changed. Groups that read them compare it at their next heartbeat."""
-        for name in names:
-            for group_id in self._index.groups_of(name):
-                group = self._registry.get(group_id)
-                if not isinstance(group, ConsumerGroup):
-                    continue
-                if self._hashes.takes_long(group.subscriptions.subscribed):
-                    self._hashes.begin(group.group_id, group.subscriptions.subscribed, group.note_new_hash)
-                else:
-                    group.note_topics_changed()
+        for group_id in sorted({each for name in names for each in self._index.groups_of(name)}):
+            group = self._registry.get(group_id)
+            if not isinstance(group, ConsumerGroup):
+                continue
+            if self._hashes.takes_long(group.subscriptions.subscribed):
+                self._hashes.begin(group.group_id, group.subscriptions.subscribed, group.note_new_hash)
+            else:
+                group.note_topics_changed()
 
     def topics_came_or_went(self) -> None:
         """There are other topics than before: patterns may match others."""
