@@ -49,9 +49,9 @@ class Limits(Protocol):
 
 
 def acquire(
-    runs: RecordRuns, limits: Limits, wish: Acquisition, read: Sequence[OffsetSpan]
+    runs: RecordRuns, limits: Limits, wish: Acquisition, read: Sequence[OffsetSpan], *, may_grow: bool
 ) -> tuple[list[Acquired], int]:
-    """Lock records of the batches ``read``; returns them, and the new end offset."""
+    """Lock records of the batches ``read``; returns them, and the new end offset, which ``may_grow`` or not."""
     acquired: list[Acquired] = []
     left = wish.max_records
     end_offset = limits.end_offset
@@ -77,7 +77,7 @@ def acquire(
         if most is not None:
             return acquired, end_offset
     left = min(left, limits.max_locks - (end_offset - limits.start_offset))
-    if left > 0 and end_offset <= last_read:
+    if may_grow and left > 0 and end_offset <= last_read:
         last = _aligned(end_offset, last_read, left, wish, limits.max_locks, read)
         runs.append(Run(end_offset, last, RecordState.ACQUIRED, 1, wish.member_id, wish.deadline_ms))
         acquired += _in_batches(end_offset, last, 1, wish, read)

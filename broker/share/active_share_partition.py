@@ -76,10 +76,15 @@ class ActiveSharePartition:
         self._wake()
 
     def acquire(self, wish: Acquisition, fetch_offset: int, batches: ReadBatches) -> list[Acquired]:
-        """Lock records for a member, as `SharePartition.acquire` does, and time their locks."""
-        if self.records is None or self.error is not ErrorCode.NONE or not self._memory.has_space():
+        """Lock records for a member, as `SharePartition.acquire` does, and time their locks.
+
+        Without space in memory only records in flight are acquired: they are counted already, and give back their
+        memory only when members have acknowledged them.
+        """
+        if self.records is None or self.error is not ErrorCode.NONE:
             return []
-        acquired = self.records.acquire(wish, fetch_offset, batches.spans, batches.aborted)
+        may_grow = self._memory.has_space()
+        acquired = self.records.acquire(wish, fetch_offset, batches.spans, batches.aborted, may_grow=may_grow)
         self._memory.count(self.records)
         self._time_locks()
         return acquired
@@ -88,7 +93,13 @@ class ActiveSharePartition:
         """Whether `acquire` from the next fetch offset could lock records."""
         if self.records is None or self.error is not ErrorCode.NONE:
             return False
-        return self.records.can_acquire() and self._memory.has_space()
+        return self.records.can_acquire(may_grow=self._memory.has_space())
+
+    def log_starts_at(self, offset: int) -> None:
+        """The log has lost the records below ``offset``."""
+        if self.records is not None:
+            self.records.log_starts_at(offset)
+            self._memory.count(self.records)
 
     def acknowledge(
         self, member_id: str, said: Sequence[Acknowledgement], done: Callable[[KafkaError | None], None]

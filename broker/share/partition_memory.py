@@ -2,7 +2,7 @@
 
 Each record in flight counts as much as it may take: its member may acknowledge it in another way than its neighbours.
 An acknowledgement therefore needs no more memory and is never refused for it, so that no record is delivered again.
-While the account is full, fetches acquire nothing, and no share partition is added.
+While the account is full, fetches acquire only records in flight, and no share partition is added.
 """
 
 import logging
@@ -42,11 +42,11 @@ class PartitionMemory:
         self._set(_PARTITION_BYTES + text_bytes(self._group_id))
 
     def has_space(self) -> bool:
-        """Whether the account is not full, so that records may be acquired or a share partition added."""
+        """Whether the account is not full, so that new records may be acquired or a share partition added."""
         if self._account.has_space_for(0):
             return True
         logger.warning(
-            "group %s: no record acquired: pybroker.share.states.max.bytes is reached", self._group_id, extra=QUIET
+            "group %s: no new record acquired: pybroker.share.states.max.bytes is reached", self._group_id, extra=QUIET
         )
         return False
 

@@ -150,7 +150,7 @@ class ShareFetch:
         """The log has no record at the offset. If it does not begin later either, it may grow up to there again."""
         offset = self._parts.log_start_offset(active)
         if active.records is not None and offset > active.records.start_offset:
-            active.records.log_starts_at(offset)
+            active.log_starts_at(offset)
         else:
             self._vain_looks = _MAX_VAIN_LOOKS
 

@@ -66,9 +66,9 @@ class SharePartition:
         """The first available record: where the next fetch reads."""
         return next((run.first for run in self._runs if run.is_acquirable), self.end_offset)
 
-    def can_acquire(self) -> bool:
-        """Whether a fetch from `next_fetch_offset` could acquire records."""
-        return self.in_flight < self.max_locks or self.next_fetch_offset() < self.end_offset
+    def can_acquire(self, *, may_grow: bool = True) -> bool:
+        """Whether a fetch from `next_fetch_offset` could acquire records. ``may_grow``: see `acquire`."""
+        return (may_grow and self.in_flight < self.max_locks) or self.next_fetch_offset() < self.end_offset
 
     def next_deadline_ms(self) -> int | None:
         """When the next lock ends; None: there is none that may end."""
@@ -81,15 +81,19 @@ class SharePartition:
         fetch_offset: int,
         read: Sequence[OffsetSpan],
         aborted: Sequence[OffsetSpan] = (),
+        *,
+        may_grow: bool = True,
     ) -> list[Acquired]:
         """Lock records for a member; returns them, maybe none.
 
         ``read``: the batches that were read from ``fetch_offset`` on. ``aborted``: those to leave out, in order.
+        Unless it ``may_grow``, only records below the end offset are acquired.
         """
         if not read or wish.max_records <= 0 or read[-1].last < self.start_offset:
             return []
-        self._archive_missing(fetch_offset, read[0].first)
-        acquired, self.end_offset = acquire(self._runs, self, wish, read)
+        first_read = read[0].first if may_grow else min(read[0].first, self.end_offset)
+        self._archive_missing(fetch_offset, first_read)
+        acquired, self.end_offset = acquire(self._runs, self, wish, read, may_grow=may_grow)
         if aborted:
             self._archive(aborted, wish.member_id)
             acquired = without(acquired, aborted)

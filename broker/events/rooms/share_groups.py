@@ -25,9 +25,9 @@ SHARE_GROUPS = (
         "share-group.no-space-for-records",
         "WARNING",
         "broker/share/partition_memory.py",
-        "group %s: no record acquired: pybroker.share.states.max.bytes is reached",
+        "group %s: no new record acquired: pybroker.share.states.max.bytes is reached",
         "group",
-        "The memory for records that share groups hold is used up, so members get no records until others acknowledge.",
+        "The memory for records that share groups hold is used up, so members get no new records until others acknowledge.",
         "Raise pybroker.share.states.max.bytes, or look for members that hold many records.",
     ),
     event(

@@ -4,10 +4,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pybroker.broker.coordinator.share.ports import SharePartitionKey, StateRead
+from pybroker.broker.coordinator.share.state_batch import StateBatch
 from pybroker.protocol.errors import ErrorCode
-from support.in_process.replicas import Replicas
+from support.in_process.replicas import TOPIC_ID, TP, Replicas
 from support.share_groups.members import ShareMember, ShareWorld
 
+_PARTITION_BYTES = 3_100
 _RECORD_BYTES = 270
 
 
@@ -30,6 +33,45 @@ async def test_full_memory_lets_members_acknowledge_but_not_acquire(world: Share
     assert response.responses[0].partitions[0].error_code == ErrorCode.NONE
     world.memory.max_bytes = 1 << 28
     assert await other.offsets(0) == [1, 3]
+
+
+async def test_full_memory_lets_members_acquire_released_records_but_no_new_ones(world: ShareWorld) -> None:
+    for value in (b"a", b"b", b"c", b"d"):
+        world.produce(value)
+    holder, other = ShareMember(world), ShareMember(world, "b")
+    assert await holder.offsets(0, max_records=3) == [0, 1, 2]
+    world.memory.max_bytes = world.memory.used_bytes - 1
+    await holder.acknowledge((0, 1, [1, 2]))
+    world.memory.max_bytes = world.memory.used_bytes - 1
+    assert await other.offsets(0) == [1]
+    assert await other.offsets(0) == []
+    await other.acknowledge((1, 1, [1]))
+    assert await other.offsets(0) == [3]
+
+
+async def test_stored_records_over_the_limit_of_memory_are_acquired_until_new_ones_fit(world: ShareWorld) -> None:
+    for value in (b"a", b"b", b"c", b"d"):
+        world.produce(value)
+    world.state.states[SharePartitionKey("g", TOPIC_ID, 0)] = StateRead(1, 0, (StateBatch(0, 2, 0, 1),))
+    world.memory.max_bytes = _PARTITION_BYTES + 2 * _RECORD_BYTES
+    member = ShareMember(world)
+    assert await member.offsets(0) == [0, 1, 2]
+    assert world.memory.used_bytes > world.memory.max_bytes
+    assert await member.offsets(0) == []
+    await member.acknowledge((0, 2, [1]))
+    assert await member.offsets(0) == [3]
+
+
+async def test_memory_of_records_that_the_log_lost_is_given_back(world: ShareWorld) -> None:
+    for value in (b"a", b"b", b"c", b"d"):
+        world.produce(value)
+    member = ShareMember(world)
+    assert await member.offsets(0, max_records=3) == [0, 1, 2]
+    await member.acknowledge((0, 2, [2]))
+    world.memory.max_bytes = world.memory.used_bytes - 1
+    world.replicas.hosted(TP).log.increment_log_start_offset(3)
+    assert await member.offsets(0) == []
+    assert await member.offsets(0) == [3]
 
 
 async def test_full_memory_refuses_share_partitions_of_further_groups_with_a_code_after_which_they_fetch_again(

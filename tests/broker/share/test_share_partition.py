@@ -30,10 +30,11 @@ def acquire(
     *,
     is_record_limit: bool = False,
     aborted: tuple[OffsetSpan, ...] = (),
+    may_grow: bool = True,
 ) -> list[Acquired]:
     wish = Acquisition(member, count, 10, 100, is_record_limit)
     offset = share.next_fetch_offset()
-    return share.acquire(wish, offset, [span for span in read if span.last >= offset], aborted)
+    return share.acquire(wish, offset, [span for span in read if span.last >= offset], aborted, may_grow=may_grow)
 
 
 def say(
@@ -191,6 +192,27 @@ def test_new_records_are_acquired_only_below_the_limit_of_locks() -> None:
     assert acquire(share) == []
     stored(share, say(share, 0, 4, RELEASE))
     assert acquire(share, count=50) == [Acquired(0, 4, 2)]
+
+
+def test_share_partition_that_must_not_grow_gives_out_only_records_in_flight() -> None:
+    share = partition()
+    acquire(share, count=3, is_record_limit=True)
+    assert not share.can_acquire(may_grow=False)
+    assert acquire(share, may_grow=False) == []
+    stored(share, say(share, 1, 2, RELEASE))
+    assert share.can_acquire(may_grow=False)
+    assert acquire(share, may_grow=False) == [Acquired(1, 2, 2)]
+    assert (share.start_offset, share.end_offset) == (0, 3)
+
+
+def test_share_partition_that_must_not_grow_archives_missing_offsets_only_below_its_end() -> None:
+    share = partition()
+    acquire(share)
+    stored(share, say(share, 5, 9, RELEASE))
+    assert acquire(share, read=[OffsetSpan(40, 49)], may_grow=False) == []
+    assert (share.next_fetch_offset(), share.end_offset) == (10, 10)
+    stored(share, say(share, 0, 4, ACCEPT))
+    assert share.in_flight == 0
 
 
 def test_no_more_than_the_limit_of_a_huge_batch_is_acquired_at_once() -> None:

@@ -61,15 +61,19 @@ class SharePartitionMachine(RuleBasedStateMachine):
         size=st.integers(1, 9),
         is_strict=st.booleans(),
         is_committed=st.booleans(),
+        may_grow=st.booleans(),
     )
-    def a_member_fetches(self, member: str, count: int, size: int, is_strict: bool, is_committed: bool) -> None:
+    def a_member_fetches(
+        self, member: str, count: int, size: int, is_strict: bool, is_committed: bool, may_grow: bool
+    ) -> None:
         offset = self.share.next_fetch_offset()
         read = [span for span in self.log if span.last >= offset]
-        could = self.share.can_acquire() and bool(read) and read[0].first <= offset
+        could = self.share.can_acquire(may_grow=may_grow) and bool(read) and read[0].first <= offset
         wish = Acquisition(member, count, size, self.now_ms + LOCK_MS, is_strict)
         aborted = [span for span in read if span in self.aborted] if is_committed else []
-        start = self.share.start_offset
-        got = self.share.acquire(wish, offset, read, aborted)
+        start, end = self.share.start_offset, self.share.end_offset
+        got = self.share.acquire(wish, offset, read, aborted, may_grow=may_grow)
+        assert may_grow or self.share.end_offset == end
         left_out = {number for span in aborted for number in range(span.first, span.last + 1)}
         total = 0
         for first, last, deliveries in got:
@@ -87,7 +91,8 @@ class SharePartitionMachine(RuleBasedStateMachine):
         assert total <= (count if is_strict else count + longest)
         archived = self._archive(left_out.intersection(range(start, self.share.end_offset)), member)
         assert got or not could or archived
-        for number in range(offset, read[0].first if read else offset):  # there are no such records
+        first_read = read[0].first if read else offset
+        for number in range(offset, first_read if may_grow else min(first_read, end)):  # there are no such records
             if self.records.setdefault(number, Record()).state is AVAILABLE and self.records[number].change is None:
                 self.records[number].state = ARCHIVED
 
