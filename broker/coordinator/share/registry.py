@@ -12,7 +12,7 @@ from .coordinator_key import coordinator_key
 from .entry import Entry
 from .memory import BATCH_BYTES, state_bytes
 from .ports import SharePartitionKey
-from .state import StoredState
+from .state import Snapshot, StoredState, Update, state_after
 
 __all__ = ["ShareRegistry"]
 
@@ -48,18 +48,16 @@ class ShareRegistry:
     def get(self, key: SharePartitionKey) -> Entry | None:
         return self._entries.get(self.partition_for(key), {}).get(key)
 
-    def check_space(self, key: SharePartitionKey, batches: int) -> ErrorCode:
-        """NONE when the batches that a write adds fit into the limit of memory."""
-        if self.memory.has_space_for(BATCH_BYTES * batches):
+    def check_new(self, key: SharePartitionKey) -> ErrorCode:
+        """NONE when the entry, which has no state yet, is within the limit of memory."""
+        return ErrorCode.NONE if self.memory.has_space_for(0) else self._refused(key)
+
+    def check_growth(self, key: SharePartitionKey, state: StoredState | None, record: Snapshot | Update) -> ErrorCode:
+        """NONE when the state does not grow by the record, or grows within the limit of memory."""
+        if self.memory.has_space_for(2 * BATCH_BYTES * len(record.batches)):  # each may cut another in two
             return ErrorCode.NONE
-        logger.warning(
-            "group %s: state of a share partition not stored: %d of pybroker.share.states.max.bytes=%d are used",
-            key.group_id,
-            self.memory.used_bytes,
-            self.memory.max_bytes,
-            extra=QUIET,
-        )
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        growth = state_bytes(key, state_after(state, record)) - state_bytes(key, state)
+        return ErrorCode.NONE if growth <= 0 or self.memory.has_space_for(growth) else self._refused(key)
 
     def set_state(self, entry: Entry, state: StoredState | None) -> None:
         """Replace the state of an entry that is in use."""
@@ -94,3 +92,13 @@ class ShareRegistry:
         entries = list(self._entries.pop(partition, {}).values())
         self.memory.used_bytes -= sum(entry.size_bytes for entry in entries)
         return entries
+
+    def _refused(self, key: SharePartitionKey) -> ErrorCode:
+        logger.warning(
+            "group %s: state of a share partition not stored: %d of pybroker.share.states.max.bytes=%d are used",
+            key.group_id,
+            self.memory.used_bytes,
+            self.memory.max_bytes,
+            extra=QUIET,
+        )
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE

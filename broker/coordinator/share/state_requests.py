@@ -41,10 +41,8 @@ class StateRequests:
         self, key: SharePartitionKey, state_epoch: int, start_offset: int, done: Callable[[ErrorCode], None]
     ) -> None:
         def decide(state: StoredState | None) -> StateRecord | ErrorCode:
-            code = self._registry.check_space(key, 0)
-            if code is not ErrorCode.NONE:
-                return code
-            return initialized(state, state_epoch, start_offset, self._now_ms())
+            code = ErrorCode.NONE if state is not None else self._registry.check_new(key)
+            return code or initialized(state, state_epoch, start_offset, self._now_ms())
 
         self._change(key, decide, partial(_tell_code, done))
 
@@ -69,10 +67,10 @@ class StateRequests:
 
     def _write_part(self, key: SharePartitionKey, write: StateWrite, done: Callable[[ErrorCode], None]) -> None:
         def decide(state: StoredState | None) -> StateRecord | ErrorCode:
-            code = self._registry.check_space(key, len(write.batches))
-            if code is not ErrorCode.NONE:
-                return code
-            return written(state, write, self._now_ms(), self._settings.updates_per_snapshot)
+            record = written(state, write, self._now_ms(), self._settings.updates_per_snapshot)
+            if isinstance(record, ErrorCode):
+                return record
+            return self._registry.check_growth(key, state, record) or record
 
         self._change(key, decide, partial(_tell_code, done))
 

@@ -113,6 +113,47 @@ def test_states_take_no_more_memory_than_the_limit_and_the_log_says_so(caplog: p
     assert world.ask("write", KEY, change()) == [ErrorCode.NONE]
 
 
+def test_full_memory_takes_writes_after_which_a_state_is_not_larger() -> None:
+    world = begun()
+    held = [StateBatch(10 * number, 10 * number + 4, 0, 1) for number in range(1, 4)]
+    assert world.ask("write", KEY, StateWrite(0, -1, -1, 0, held)) == [ErrorCode.NONE]
+    memory = world.registry.memory
+    memory.max_bytes = memory.used_bytes - 1
+    replaced = StateBatch(10, 14, 2, 1)
+    assert world.ask("write", KEY, StateWrite(0, -1, -1, 0, [replaced])) == [ErrorCode.NONE]
+    assert world.ask("write", KEY, change(50)) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert world.ask("read", KEY, -1) == [StateRead(0, 0, (replaced, *held[1:]))]
+    used = memory.used_bytes
+    assert world.ask("write", KEY, StateWrite(0, -1, 25, 0, [StateBatch(30, 34, 2, 1)])) == [ErrorCode.NONE]
+    assert memory.used_bytes < used
+
+
+def test_full_memory_takes_acknowledgements_of_the_first_records() -> None:
+    world = begun()
+    assert world.ask("write", KEY, change(10)) == [ErrorCode.NONE]
+    memory = world.registry.memory
+    used = memory.used_bytes
+    memory.max_bytes = used - 1
+    several = [StateBatch(0, 3, 2, 1), StateBatch(4, 4, 4, 1)]
+    assert world.ask("write", KEY, StateWrite(0, -1, 0, 5, several)) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert world.ask("write", KEY, StateWrite(0, -1, 0, 5, [ACCEPTED])) == [ErrorCode.NONE]
+    assert memory.used_bytes == used
+    assert world.ask("write", KEY, StateWrite(0, -1, 5, 5, [StateBatch(5, 9, 2, 1)])) == [ErrorCode.NONE]
+    assert memory.used_bytes < used
+
+
+def test_full_memory_lets_an_old_state_begin_anew_but_not_a_new_one() -> None:
+    world = begun()
+    assert world.ask("write", KEY, change(10)) == [ErrorCode.NONE]
+    memory = world.registry.memory
+    memory.max_bytes = memory.used_bytes - 1
+    other = KEY._replace(group_id="h")
+    assert world.ask("initialize", other, 0, 0) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert world.ask("initialize", KEY, 1, 0) == [ErrorCode.NONE]
+    assert memory.used_bytes <= memory.max_bytes
+    assert world.ask("initialize", other, 0, 0) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+
+
 def test_deleted_state_takes_no_memory() -> None:
     world = begun()
     assert world.ask("delete", KEY) == [ErrorCode.NONE]
