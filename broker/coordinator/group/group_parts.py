@@ -45,7 +45,8 @@ class GroupParts:
         registry = GroupRegistry(partition_count, settings.max_bytes, scheduler.time)
         log = RecordLog(sink, registry.partition_for, now_ms, Codec(settings.compression_codec))
         self.log = log
-        group_log, offset_log = GroupLog(log), OffsetLog(log)
+        group_log = GroupLog(log)
+        offset_log = OffsetLog(log, lambda group_id: max_batch_bytes(registry.partition_for(group_id)))
         rebalances = Rebalances(settings, scheduler, now_ms, group_log)
         joins = Joins(settings, rebalances, group_log, new_uuid)
         syncs = Syncs(rebalances, group_log, lambda size_bytes: registry.has_space_for(size_bytes, now_ms()))

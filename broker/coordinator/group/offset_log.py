@@ -1,7 +1,7 @@
 """Writes committed offsets, and the tombstones of offsets and groups, to ``__consumer_offsets``."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
@@ -9,7 +9,7 @@ from ..internal_log import AppendDone, AppendOutcome
 from .offset_batch import TransactionalProducer
 from .offsets import OffsetAndMetadata
 from .record_keys import encode_offset_key
-from .record_log import MOVED, TOO_LARGE, UNAVAILABLE, RecordLog
+from .record_log import BATCH_BYTES, MOVED, RECORD_BYTES, TOO_LARGE, UNAVAILABLE, RecordLog
 from .records import encode_offset
 
 __all__ = ["OffsetLog", "commit_error"]
@@ -31,10 +31,11 @@ def commit_error(code: ErrorCode) -> ErrorCode:
 
 
 class OffsetLog:
-    """Writes by ``log``."""
+    """Writes by ``log``. ``max_batch_bytes``: of the partition of a group id; None when it is not on this broker."""
 
-    def __init__(self, log: RecordLog) -> None:
+    def __init__(self, log: RecordLog, max_batch_bytes: Callable[[str], int | None]) -> None:
         self._log = log
+        self._max_batch_bytes = max_batch_bytes
 
     def store_offsets(
         self,
@@ -54,18 +55,44 @@ class OffsetLog:
         group_keys: Iterable[bytes],
         done: AppendDone | None = None,
     ) -> None:
-        """Write tombstones for offsets and for the other keys of the group.
+        """Write tombstones for offsets, then for the other keys of the group, in as many batches as they need.
 
-        ``done`` gets the outcome; None: no request waits for it. Then, as in Kafka, they are written even when too few
-        replicas are in sync: lost tombstones are written again when the offsets expire again.
+        ``done`` gets the outcome when all batches have ended: an error if one was not written. None: no request waits
+        for it. Then, as in Kafka, they are written even when too few replicas are in sync: lost tombstones are written
+        again when the offsets expire again.
         """
-        records = [(key, None) for key in (*(encode_offset_key(group_id, p) for p in partitions), *group_keys)]
+        keys = (*(encode_offset_key(group_id, p) for p in partitions), *group_keys)
+        batches = list(_batches(keys, self._max_batch_bytes(group_id)))
+        ended = 0
+        errors: list[KafkaError] = []
 
         def finish(outcome: AppendOutcome) -> None:
+            nonlocal ended
+            ended += 1
             if isinstance(outcome, KafkaError):
-                logger.warning("group %s: tombstones not written: %s", group_id, outcome.code.name)
-            if done is not None:
-                done(outcome)
+                if not errors:
+                    logger.warning("group %s: tombstones not written: %s", group_id, outcome.code.name)
+                errors.append(outcome)
+            if ended == len(batches) and done is not None:
+                done(errors[0] if errors else outcome)
 
-        if records:
-            self._log.append(group_id, records, finish, awaits_replicas=done is not None)
+        for batch in batches:
+            if errors:  # refused at once: the group's own keys must not be deleted before its offsets
+                finish(errors[0])
+            else:
+                self._log.append(group_id, [(key, None) for key in batch], finish, awaits_replicas=done is not None)
+
+
+def _batches(keys: Iterable[bytes], max_bytes: int | None) -> Iterator[list[bytes]]:
+    """The keys of tombstones, in batches that are not too large unless a single key is."""
+    batch: list[bytes] = []
+    size_bytes = BATCH_BYTES
+    for key in keys:
+        record_bytes = len(key) + RECORD_BYTES
+        if batch and max_bytes is not None and size_bytes + record_bytes > max_bytes:
+            yield batch
+            batch, size_bytes = [], BATCH_BYTES
+        batch.append(key)
+        size_bytes += record_bytes
+    if batch:
+        yield batch

@@ -1,7 +1,7 @@
 """A `__consumer_offsets` in memory, called synchronously or awaited, whose writes happen at once, later or never."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from pybroker.broker.coordinator.internal_log import AppendDone, AppendOutcome, InternalAppend
 from pybroker.protocol.errors import KafkaError, RecordTooLargeError
@@ -91,6 +91,8 @@ class AwaitedOffsetsTopic:
         self.reading: set[int] = set()
         self.were_read: set[int] = set()
         self.append_error: Exception | None = None
+        self.refuses_at_once = False
+        """Whether an append that fails has failed before `append` returns."""
         self.led: set[int] | None = None
         self.max_message_bytes = 1 << 20
 
@@ -104,7 +106,14 @@ class AwaitedOffsetsTopic:
     def is_leader(self, partition: int) -> bool:
         return self.led is None or partition in self.led
 
-    async def append(self, append: InternalAppend) -> int:
+    def append(self, append: InternalAppend) -> Awaitable[int]:
+        if self.append_error is not None and self.refuses_at_once:
+            refused: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+            refused.set_exception(self.append_error)
+            return refused
+        return self._append(append)
+
+    async def _append(self, append: InternalAppend) -> int:
         if self.append_error is not None:
             raise self.append_error
         if len(append.records) > self.max_message_bytes:

@@ -17,7 +17,7 @@ from ..base import GroupBase
 from ..group import Group
 from ..group_log import store_group_error
 from ..record_keys import encode_group_key
-from ..record_log import RecordLog
+from ..record_log import BATCH_BYTES, RECORD_BYTES, RecordLog
 from ..records import encode_group
 from ..registry import GroupRegistry
 from .group import ModernGroup
@@ -28,8 +28,6 @@ logger = logging.getLogger(__name__)
 
 Written = Callable[[ErrorCode], None]
 """Called with NONE when the records are written, else with the error for the client."""
-_RECORD_BYTES = 32
-"""More than a record takes beside its key and value."""
 
 G = TypeVar("G", bound=ModernGroup)
 R = TypeVar("R")
@@ -123,7 +121,7 @@ class GroupWriter(Generic[G, R]):
 
     def _fits(self, partition: int, pairs: Iterable[tuple[bytes, bytes | None]]) -> bool:
         limit = self._max_batch_bytes(partition)
-        size = sum(len(key) + len(value or b"") + _RECORD_BYTES for key, value in pairs)
+        size = BATCH_BYTES + sum(len(key) + len(value or b"") + RECORD_BYTES for key, value in pairs)
         return limit is None or size <= limit
 
     def _finish(self, batch: "_Batch", partition: int, outcome: AppendOutcome) -> None:

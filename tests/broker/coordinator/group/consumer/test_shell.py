@@ -294,6 +294,18 @@ async def test_change_whose_records_are_too_large_is_refused_and_leaves_the_grou
     assert world.loads == []
 
 
+async def test_change_that_is_a_little_larger_than_a_batch_may_be_is_refused_and_leaves_the_group() -> None:
+    sizes = []
+    for max_message_bytes in (1 << 20, 0):
+        world = await ConsumerWorld.loaded(Topics(t=3))
+        await world.beat("a", 0, names=("t",))
+        world.log.max_message_bytes = max_message_bytes or sizes[-1] - 1
+        answer = await world.beat("a", 1, client_id="x" * 500)
+        sizes.append(len(world.log.store.batches[world.coordinator.partition_for(GROUP)][-1]))
+    assert answer.error is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert world.loads == []
+
+
 async def test_group_that_was_refused_at_its_first_join_does_not_exist() -> None:
     world = await ConsumerWorld.loaded(Topics(t=3))
     world.log.max_message_bytes = 100
