@@ -129,26 +129,32 @@ class Membership:
     def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> LeaveResult:
         """LeaveGroup. A member is named by its id, or by its instance id alone.
 
-        The members are removed in memory; `after_leave` tells when that is stored.
+        The members are removed in memory; `after_leave` tells when that is stored. An error when that is refused at
+        once, and the group has to be loaded anew.
         """
         error = self._registry.check(group_id)
         if error is not ErrorCode.NONE:
             return LeaveResult(error)
         left = []
+        written: list[ErrorCode] = []
         for each in leaving:
             group = self._registry.get(group_id)  # after the member before, it may have another type
-            left.append(LeftMember(each.member_id, each.group_instance_id, self._leave_one(group, each)))
-        return LeaveResult(ErrorCode.NONE, tuple(left))
+            error = self._leave_one(group, each, written.append)
+            left.append(LeftMember(each.member_id, each.group_instance_id, error))
+        refusal = next(filter(None, written), ErrorCode.NONE)
+        return LeaveResult(refusal, tuple(left) if refusal is ErrorCode.NONE else ())
 
     def after_leave(self, group_id: str, done: Callable[[ErrorCode], None]) -> None:
         """Call ``done`` when it is stored, or cannot be, that members left. A classic group does not wait for that."""
         self._consumers.after_leave(group_id, done)
 
-    def _leave_one(self, group: GroupBase | None, leaving: LeavingMember) -> ErrorCode:
+    def _leave_one(
+        self, group: GroupBase | None, leaving: LeavingMember, written: Callable[[ErrorCode], None]
+    ) -> ErrorCode:
         if isinstance(group, Group):
             return self._leave_classic(group, leaving)
         if isinstance(group, ConsumerGroup):
-            return self._consumers.leave(group, leaving)
+            return self._consumers.leave(group, leaving, written)
         return ErrorCode.UNKNOWN_MEMBER_ID
 
     def _leave_classic(self, group: Group, leaving: LeavingMember) -> ErrorCode:

@@ -254,13 +254,17 @@ class ConsumerGroups:
         left_s = self._timers.session_left_s(group, member_id)
         return None if left_s is None else max(self._timers.timeout_ms(group, member_id) - left_s * 1000, 0.0)
 
-    def leave(self, group: ConsumerGroup, leaving: LeavingMember) -> ErrorCode:
-        """LeaveGroup: a member of the classic protocol leaves, or an administrator removes one (KAFKA-18188)."""
+    def leave(self, group: ConsumerGroup, leaving: LeavingMember, done: Written) -> ErrorCode:
+        """LeaveGroup: a member of the classic protocol leaves, or an administrator removes one (KAFKA-18188).
+
+        When that is NONE, ``done`` gets whether it is written.
+        """
         try:
             member = leaving_member(group, leaving)
         except KafkaError as error:
             return error.code
-        self._remove(group, member.member_id, f"LeaveGroup (client's reason: {leaving.reason or 'not provided'})")
+        reason = f"LeaveGroup (client's reason: {leaving.reason or 'not provided'})"
+        self._remove(group, member.member_id, reason, done)
         return ErrorCode.NONE
 
     def after_leave(self, group_id: str, done: Written) -> None:
@@ -330,10 +334,13 @@ class ConsumerGroups:
     def _note_topics(self, group: ConsumerGroup) -> None:
         self._index.change(group.group_id, group.subscriptions.subscribed.take_changes(self._ports.topics))
 
-    def _remove(self, group: ConsumerGroup, member_id: str, reason: str) -> None:
+    def _remove(self, group: ConsumerGroup, member_id: str, reason: str, done: Written | None = None) -> None:
         logger.info("group %s: member %s removed in epoch %d: %s", group.group_id, member_id, group.epoch, reason)
-        if not self._conversions.downgrade(group, member_id, self._writer, _ignore):
-            self._writer.write(group, fence(group, member_id, self._ports.topics), _ignore)
+        done = done or _ignore
+        if self._conversions.downgrade(group, member_id, self._writer, done):
+            return
+        if not self._writer.write(group, fence(group, member_id, self._ports.topics), done):
+            done(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def _target_computed(self, group: ConsumerGroup, target: ComputedTarget) -> None:
         if not self._space.allows(group.group_id, target.growth_bytes):

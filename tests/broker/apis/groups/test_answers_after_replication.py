@@ -54,8 +54,9 @@ def delete_offset(world: ConsumerWorld) -> "asyncio.Task[Any]":
     return asyncio.ensure_future(call(handler, 0, OffsetDeleteRequest(group_id=GROUP, topics=[topic])))
 
 
-def leave(world: ConsumerWorld) -> "asyncio.Task[Any]":
-    request = LeaveGroupRequest(group_id=GROUP, members=[MemberIdentity(member_id="a")])
+def leave(world: ConsumerWorld, *others: str) -> "asyncio.Task[Any]":
+    members = [MemberIdentity(member_id=each) for each in ("a", *others)]
+    request = LeaveGroupRequest(group_id=GROUP, members=members)
     return asyncio.ensure_future(call(LeaveGroup(world.coordinator.membership), 5, request))
 
 
@@ -89,25 +90,38 @@ async def test_response_comes_when_the_replicas_have_the_records(
     assert codes(await asked) == expected
 
 
+@pytest.mark.parametrize("refuses_at_once", [False, True])
 @pytest.mark.parametrize(
     ("members", "ask", "expected"),
     [
         ((), delete_group, [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.GROUP_ID_NOT_FOUND]),
         ((), delete_offset, [ErrorCode.COORDINATOR_NOT_AVAILABLE]),
         (("a", "b"), leave, [ErrorCode.COORDINATOR_NOT_AVAILABLE]),
+        (("a",), leave, [ErrorCode.COORDINATOR_NOT_AVAILABLE]),
     ],
 )
 async def test_nothing_is_lost_when_the_records_are_not_written(
-    members: tuple[str, ...], ask: Ask, expected: list[ErrorCode]
+    members: tuple[str, ...], ask: Ask, expected: list[ErrorCode], refuses_at_once: bool
 ) -> None:
     world = await world_with_an_offset(*members)
     world.log.append_error = NotEnoughReplicasError()
+    world.log.refuses_at_once = refuses_at_once
     assert codes(await ask(world)) == expected
     world.log.append_error = None
     await world.load_again()
     assert set(world.group.members) == set(members)
     _, offsets = world.coordinator.commits.fetch(GROUP, [T0], require_stable=False)
     assert offsets[T0].offset == 7
+
+
+async def test_none_of_several_members_has_left_when_the_first_removal_is_refused() -> None:
+    world = await world_with_an_offset("a", "b")
+    world.log.append_error = NotEnoughReplicasError()
+    world.log.refuses_at_once = True
+    response = await leave(world, "b")
+    assert (response.error_code, response.members) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, [])
+    await world.load_again()
+    assert set(world.group.members) == {"a", "b"}
 
 
 async def test_deletion_of_a_classic_group_is_answered_at_once() -> None:
