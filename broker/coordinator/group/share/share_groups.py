@@ -36,6 +36,7 @@ from .lookup import ShareGroupLookup
 from .records import RecordKind, Removed, ShareRecord
 from .settings import ShareGroupSettings
 from .share_group import ShareGroup
+from .state_runs import StateRuns
 from .states import topics_named, with_initialized, without_topics
 from .target_runs import ShareTargetRuns
 from .topic_index import ShareTopicIndex
@@ -80,7 +81,8 @@ class ShareGroups:
         self._sessions = Sessions(scheduler, self._session_timeout_ms, self._session_ended)
         self._writer = GroupWriter(registry, log, max_batch_bytes, self._applied, reload)
         self._targets = ShareTargetRuns(scheduler, ports.topics, self._target_computed)
-        self.initializations = Initializations(scheduler, ports.state, ports.topics, self._initialized)
+        self.state_runs = StateRuns(scheduler)
+        self.initializations = Initializations(scheduler, ports.state, ports.topics, self.state_runs, self._initialized)
 
     # -- requests
 
@@ -152,6 +154,7 @@ class ShareGroups:
         self._sessions.end_all(group)
         self._targets.end(group)
         self.initializations.end(group)
+        self.state_runs.end(group)
         self._index.ended(group)
 
     # -- topics that change

@@ -13,14 +13,13 @@ from .....protocol.errors import CoordinatorNotAvailableError, ErrorCode, GroupN
 from ...share.ports import SharePartitionKey, StateSummary
 from ..modern.assignment import Assignment, assignment_of, pairs
 from .key_calls import KeyCalls
-from .records import NO_STATES, NamedPartitions
+from .records import NO_STATES, NamedPartitions, StatePartitions
 from .share_group import ShareGroup
 from .share_groups import ShareGroups, SharePorts
+from .state_runs import Codes, Partition, StateRun
 from .states import with_deleted, with_deleting, with_initializing
 
 __all__ = ["DeletedOffsets", "NamedPartition", "ShareOffsets", "Summaries"]
-
-Partition = tuple[UUID, int]
 
 
 class NamedPartition(NamedTuple):
@@ -97,23 +96,19 @@ class ShareOffsets:
         exists = {each: self._exists(each) for each in named}
         offsets = {(each.topic_id, each.partition): asked[each.topic][each.partition] for each in named if exists[each]}
 
-        def answer(codes: Mapping[Partition, ErrorCode]) -> None:
+        def answer(codes: Codes) -> None:
             unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             done({each: codes.get((each.topic_id, each.partition), unknown) for each in named})
 
-        def written(error: ErrorCode) -> None:
-            if error is ErrorCode.NONE:
-                self._shares.initializations.begin(group, offsets, lambda group, codes: answer(codes))
-            else:
-                answer(dict.fromkeys(offsets, error))
+        def create(run: StateRun) -> None:
+            self._shares.initializations.begin(group, run, offsets, answer)
 
         if not offsets:
             answer({})
             return
         names = {each.topic_id: each.topic for each in named}
         new = {topic_id: NamedPartitions(names[topic_id], own) for topic_id, own in assignment_of(offsets).items()}
-        if not self._shares.write(group, (with_initializing(group.states, new),), written):
-            answer(dict.fromkeys(offsets, ErrorCode.UNKNOWN_SERVER_ERROR))
+        self._change(group, with_initializing(group.states, new), offsets, create, answer)
 
     def delete(self, group_id: str, names: Iterable[str], done: Callable[[DeletedOffsets], None]) -> None:
         """DeleteShareGroupOffsets. UNKNOWN_TOPIC_OR_PARTITION: there is nothing to delete for the topic."""
@@ -128,8 +123,8 @@ class ShareOffsets:
                 done({name: told.get(id_, nothing) for name, id_ in ids.items()})
 
             ended = [topic_id for topic_id, code in codes.items() if code is ErrorCode.NONE]
-            if not ended or self._shares.lookup.known(group_id) is not group:
-                answer(ErrorCode.NONE if not ended else ErrorCode.NOT_COORDINATOR)
+            if not ended:
+                answer(ErrorCode.NONE)
             elif not self._shares.write(group, (with_deleted(group.states, ended),), answer):
                 answer(ErrorCode.UNKNOWN_SERVER_ERROR)
 
@@ -150,10 +145,10 @@ class ShareOffsets:
         self._delete(group, self._stored(group), deleted)
 
     def _idle(self, group: ShareGroup) -> ShareGroup:
-        """The group. Raises KafkaError when it has members, or when states are being created."""
+        """The group. Raises KafkaError when it has members, or when its states are being created or deleted."""
         if not group.is_empty:
             raise GroupNotEmptyError()
-        if self._shares.initializations.is_running(group):
+        if self._shares.state_runs.is_running(group):
             raise CoordinatorNotAvailableError()
         return group
 
@@ -173,18 +168,38 @@ class ShareOffsets:
         def delete(partition: Partition, answered: Callable[[ErrorCode], None]) -> None:
             self._state.delete(SharePartitionKey(group.group_id, *partition), answered)
 
-        def finish(codes: Mapping[Partition, ErrorCode]) -> None:
+        def finish(codes: Codes) -> None:
             failed = {topic_id: code for (topic_id, _), code in codes.items() if code is not ErrorCode.NONE}
             done({topic_id: failed.get(topic_id, ErrorCode.NONE) for topic_id in stored})
 
-        def written(error: ErrorCode) -> None:
-            if error is ErrorCode.NONE:
-                KeyCalls(self._scheduler, pairs(stored), delete, finish)
-            else:
-                done(dict.fromkeys(stored, error))
-
-        names = {topic_id: self._topics.topic_name(topic_id) or "" for topic_id in stored}
         if not stored:
             done({})
-        elif not self._shares.write(group, (with_deleting(group.states, names),), written):
-            done(dict.fromkeys(stored, ErrorCode.UNKNOWN_SERVER_ERROR))
+            return
+        partitions = list(pairs(stored))
+        names = {topic_id: self._topics.topic_name(topic_id) or "" for topic_id in stored}
+
+        def delete_all(run: StateRun) -> None:
+            self._shares.state_runs.call(run, partitions, delete, finish)
+
+        self._change(group, with_deleting(group.states, names), partitions, delete_all, finish)
+
+    def _change(
+        self,
+        group: ShareGroup,
+        states: StatePartitions,
+        partitions: Iterable[Partition],
+        begin: Callable[[StateRun], None],
+        failed: Callable[[Codes], None],
+    ) -> None:
+        """Write the record of a change, and then have it begun."""
+        run = self._shares.state_runs.reserve(group)
+
+        def written(error: ErrorCode) -> None:
+            if error is ErrorCode.NONE:
+                begin(run)
+            else:
+                self._shares.state_runs.release(run)
+                failed(dict.fromkeys(partitions, error))
+
+        if not self._shares.write(group, (states,), written):
+            written(ErrorCode.UNKNOWN_SERVER_ERROR)
