@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple, Protocol
 
-from ...protocol.errors import KafkaError
+from ...protocol.errors import ErrorCode, KafkaError
 from ...storage.producers.verification_guards import VerificationGuard
 
 __all__ = ["AppendDone", "AppendOutcome", "InternalAppend", "InternalLog", "RecordSink"]
@@ -55,6 +55,10 @@ class InternalLog(Protocol):
 
     def max_batch_bytes(self, partition: int) -> int | None:
         """The topic's max.message.bytes now; None when the partition is not on this broker."""
+        ...
+
+    def refusal(self, partition: int) -> ErrorCode:
+        """Why a batch would be refused now, as with too few replicas in sync. NONE: no reason is known."""
         ...
 
     def is_leader(self, partition: int) -> bool:

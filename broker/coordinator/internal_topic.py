@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ...base.kafka_names import CONSUMER_OFFSETS_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from ...base.topic_partition import TopicPartition
 from ...config.config import Config
+from ...protocol.errors import ErrorCode, KafkaError
 from ...replication.partition_set import PartitionSet
 from ..metadata.metadata_cache import MetadataCache
 from .internal_log import InternalAppend
@@ -140,6 +141,15 @@ class InternalTopic:
     def max_batch_bytes(self, partition: int) -> int | None:
         hosted = self._partitions.get(TopicPartition(self.topic, partition))
         return None if hosted is None else hosted.log.config.max_message_bytes
+
+    def refusal(self, partition: int) -> ErrorCode:
+        hosted = self._partitions.get(TopicPartition(self.topic, partition))
+        try:
+            if hosted is not None:
+                hosted.partition.check_append(self._settings.required_acks)
+        except KafkaError as error:
+            return error.code
+        return ErrorCode.NONE
 
     def is_leader(self, partition: int) -> bool:
         return self._partitions.is_leader(TopicPartition(self.topic, partition))

@@ -85,6 +85,9 @@ class Administration:
             return ErrorCode.GROUP_ID_NOT_FOUND
         if not group.is_empty:
             return ErrorCode.NON_EMPTY_GROUP
+        error = self._deletions.refusal(group)
+        if error is not ErrorCode.NONE:
+            return error
         self._clear(group, group.offsets.remove_all(), done, is_deleted=True)
         return ErrorCode.NONE
 
@@ -101,7 +104,7 @@ class Administration:
         group = self._registry.get(group_id)
         if group is None:
             return ErrorCode.GROUP_ID_NOT_FOUND, {}
-        error = group.refuses_deletion_of_offsets()
+        error = group.refuses_deletion_of_offsets() or self._deletions.refusal(group)
         if error is not ErrorCode.NONE:
             return error, {}
         codes = {

@@ -64,6 +64,7 @@ class GroupCoordinator:
             consumers,
             log.max_batch_bytes,
             self._reload,
+            log.refusal,
         )
         self._load_again: Callable[[int, int], None] | None = None
         parts.registry.on_removal(self._ended)

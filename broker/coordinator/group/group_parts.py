@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from ....base.timers import Scheduler
+from ....protocol.errors import ErrorCode
 from ....protocol.records.compression import Codec
 from ..internal_log import RecordSink
 from .administration import Administration
@@ -27,7 +28,7 @@ class GroupParts:
     """Builds the parts and connects them.
 
     ``now_ms``: the wall clock, for stored timestamps. Sessions and delays use the scheduler's clock. ``reload`` loads
-    a partition anew.
+    a partition anew. ``refusal``: see `RecordLog`.
     """
 
     def __init__(
@@ -41,9 +42,10 @@ class GroupParts:
         consumers: ConsumerPorts,
         max_batch_bytes: Callable[[int], int | None],
         reload: Callable[[int], None],
+        refusal: Callable[[int], ErrorCode],
     ) -> None:
         registry = GroupRegistry(partition_count, settings.max_bytes, scheduler.time)
-        log = RecordLog(sink, registry.partition_for, now_ms, Codec(settings.compression_codec))
+        log = RecordLog(sink, registry.partition_for, now_ms, Codec(settings.compression_codec), refusal)
         self.log = log
         group_log = GroupLog(log)
         offset_log = OffsetLog(log, lambda group_id: max_batch_bytes(registry.partition_for(group_id)))

@@ -37,6 +37,10 @@ class OffsetLog:
         self._log = log
         self._max_batch_bytes = max_batch_bytes
 
+    def refusal(self, group_id: str) -> ErrorCode:
+        """Why the log would refuse a batch now; see `RecordLog`."""
+        return self._log.refusal(group_id)
+
     def store_offsets(
         self,
         group_id: str,

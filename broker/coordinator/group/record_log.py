@@ -27,7 +27,10 @@ RECORD_BYTES = 32
 
 
 class RecordLog:
-    """``partition_for``: the partition of a group id. ``now_ms``: the wall clock."""
+    """``partition_for``: the partition of a group id. ``now_ms``: the wall clock.
+
+    ``refusal``: why a partition would refuse a batch now; NONE: no reason is known.
+    """
 
     def __init__(
         self,
@@ -35,11 +38,17 @@ class RecordLog:
         partition_for: Callable[[str], int],
         now_ms: Callable[[], int],
         codec: Codec = Codec.NONE,
+        refusal: Callable[[int], ErrorCode] = lambda partition: ErrorCode.NONE,
     ) -> None:
         self._sink = sink
         self._partition_for = partition_for
         self._now_ms = now_ms
         self._codec = codec
+        self._refusal = refusal
+
+    def refusal(self, group_id: str) -> ErrorCode:
+        """Why a batch that awaits replicas would be refused now, before anything changes in memory."""
+        return self._refusal(self._partition_for(group_id))
 
     def append(
         self,

@@ -100,6 +100,7 @@ class GroupWorld:
             NO_TOPICS,
             lambda partition: None,
             lambda partition: None,
+            lambda partition: ErrorCode.NONE,
         )
         for partition in range(self.topic.partition_count) if owned is None else owned:
             self.parts.registry.ownership.begin_loading(partition, 0)

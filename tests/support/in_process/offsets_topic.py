@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from pybroker.broker.coordinator.internal_log import AppendDone, AppendOutcome, InternalAppend
-from pybroker.protocol.errors import KafkaError, RecordTooLargeError
+from pybroker.protocol.errors import ErrorCode, KafkaError, RecordTooLargeError
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.record import Record, read_records
 from support.record_bytes import set_base_offset
@@ -93,6 +93,8 @@ class AwaitedOffsetsTopic:
         self.append_error: Exception | None = None
         self.refuses_at_once = False
         """Whether an append that fails has failed before `append` returns."""
+        self.known_refusal = ErrorCode.NONE
+        """What `refusal` returns, for a log that says beforehand that it would refuse a batch."""
         self.led: set[int] | None = None
         self.max_message_bytes = 1 << 20
 
@@ -102,6 +104,9 @@ class AwaitedOffsetsTopic:
 
     def max_batch_bytes(self, partition: int) -> int:
         return self.max_message_bytes
+
+    def refusal(self, partition: int) -> ErrorCode:
+        return self.known_refusal
 
     def is_leader(self, partition: int) -> bool:
         return self.led is None or partition in self.led

@@ -186,6 +186,9 @@ class ConsumerGroups:
         if not records:
             self._writer.after_writes(group, written)
             return answer
+        if (code := self._writer.refusal(group.group_id)) is not ErrorCode.NONE:
+            group.topics_changed = True  # whether they did is still to be stored
+            raise error_for(code)
         is_leave = request.member_epoch == LEAVE_EPOCH
         if is_leave and self._conversions.downgrade(group, request.member_id, self._writer, written):
             return answer
@@ -263,6 +266,9 @@ class ConsumerGroups:
             member = leaving_member(group, leaving)
         except KafkaError as error:
             return error.code
+        if (code := self._writer.refusal(group.group_id)) is not ErrorCode.NONE:
+            done(code)
+            return ErrorCode.NONE
         reason = f"LeaveGroup (client's reason: {leaving.reason or 'not provided'})"
         self._remove(group, member.member_id, reason, done)
         return ErrorCode.NONE

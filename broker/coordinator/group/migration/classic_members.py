@@ -7,7 +7,7 @@ assignment that the member has by then. A Heartbeat tells the member to join aga
 from collections.abc import Callable, Iterable
 
 from .....base.timers import Scheduler
-from .....protocol.errors import ErrorCode, KafkaError, RebalanceInProgressError
+from .....protocol.errors import ErrorCode, KafkaError, RebalanceInProgressError, error_for
 from ..consumer.consumer_group import ConsumerGroup
 from ..consumer.decision import World, decide
 from ..consumer.member import ConsumerMember
@@ -75,6 +75,9 @@ class ClassicMembers:
         joining = joining_heartbeat(request, member_id, world.topics)
         check_return(group, joining)
         records, answer = decide(group, joining, world)
+        if records and (code := self._writer.refusal(group.group_id)) is not ErrorCode.NONE:
+            group.topics_changed = True
+            raise error_for(code)
         if self._conversions.replace_last(group, joining, request, self._writer, reply):
             return
 

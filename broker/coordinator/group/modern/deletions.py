@@ -27,6 +27,12 @@ class Deletions:
         self._offset_log = offset_log
         self._reload = reload
 
+    def refusal(self, group: GroupBase) -> ErrorCode:
+        """The error for the client when the log would refuse the deletion now; nothing has to change in memory then."""
+        if not isinstance(group, ModernGroup):
+            return ErrorCode.NONE
+        return write_error(self._offset_log.refusal(group.group_id))
+
     def write(
         self,
         group: GroupBase,

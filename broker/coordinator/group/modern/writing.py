@@ -55,6 +55,11 @@ class GroupWriter(Generic[G, R]):
         self._newest: dict[str, _Batch] = {}
         """By group id, the newest batch that is being written."""
 
+    def refusal(self, group_id: str) -> ErrorCode:
+        """The error for the client when the log would refuse a change now: so the partition is not loaded anew."""
+        code = self._log.refusal(group_id)
+        return ErrorCode.NONE if code is ErrorCode.NONE else _not_stored(group_id, code)
+
     def write(
         self,
         group: G,
@@ -130,9 +135,7 @@ class GroupWriter(Generic[G, R]):
             del self._newest[group.group_id]
         error = ErrorCode.NONE
         if isinstance(outcome, KafkaError):
-            error = write_error(outcome.code)
-            level = logging.INFO if error is ErrorCode.NOT_COORDINATOR else logging.WARNING
-            logger.log(level, "group %s: change not stored: %s", group.group_id, outcome.code.name)
+            error = _not_stored(group.group_id, outcome.code)
             if self._registry.get(group.group_id) is group and self._registry.ownership.is_active:
                 self._reload(partition)
         for done in batch.waiting:
@@ -142,6 +145,14 @@ class GroupWriter(Generic[G, R]):
 def write_error(code: ErrorCode) -> ErrorCode:
     """The error code for a member whose change was not written, or perhaps later: it sends its heartbeat again."""
     return ErrorCode.COORDINATOR_NOT_AVAILABLE if code is ErrorCode.REQUEST_TIMED_OUT else store_group_error(code)
+
+
+def _not_stored(group_id: str, code: ErrorCode) -> ErrorCode:
+    """Log it; returns the error for the client."""
+    error = write_error(code)
+    level = logging.INFO if error is ErrorCode.NOT_COORDINATOR else logging.WARNING
+    logger.log(level, "group %s: change not stored: %s", group_id, code.name, extra=QUIET)
+    return error
 
 
 class _Batch:

@@ -132,6 +132,9 @@ class ShareGroups:
 
         if not records:
             self._writer.after_writes(group, written)
+        elif (code := self._writer.refusal(group.group_id)) is not ErrorCode.NONE:
+            group.needs_look = True
+            raise error_for(code)
         elif not self._writer.write(group, records, written):
             group.needs_look = True  # whether something changed is still to be stored
             raise UnknownServerError("The records of the group are too large.")

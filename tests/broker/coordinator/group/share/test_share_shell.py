@@ -121,6 +121,16 @@ async def test_partition_is_loaded_anew_when_records_are_not_written() -> None:
     assert len(world.loads) == 1
 
 
+async def test_change_that_the_log_would_refuse_leaves_the_share_group_in_memory() -> None:
+    world = await ShareGroupWorld.loaded(Topics(t=1))
+    await world.beat("a", 0, "t")
+    world.log.known_refusal = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert (await world.beat("b", 0, "t")).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert world.loads == []
+    world.log.known_refusal = ErrorCode.NONE
+    assert (await world.beat("b", 0, "t")).error is ErrorCode.NONE
+
+
 async def test_states_of_a_deleted_topic_are_forgotten() -> None:
     world = await ShareGroupWorld.loaded(Topics(t=2, u=1))
     await world.beat("a", 0, "t", "u")
