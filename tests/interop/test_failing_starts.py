@@ -320,7 +320,7 @@ FAILURES: list[tuple[Callable[[Place], None], tuple[str, ...]]] = [
     ),
     (store_is_no_database, (STORE, "file is not a database; restore the file from a backup")),
     (store_is_damaged, (STORE, "the database is damaged: ", "; restore the file from a backup")),
-    (store_of_a_newer_version, (STORE, "version 99, this pybroker reads 1; start the pybroker that wrote it")),
+    (store_of_a_newer_version, (STORE, "version 99, this pybroker reads 2; start the pybroker that wrote it")),
     (store_without_the_cluster_id, ("/cluster/id: ", f"{STORE} is damaged: correct it, or restore a backup")),
     (
         store_is_locked,
