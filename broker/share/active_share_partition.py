@@ -76,11 +76,7 @@ class ActiveSharePartition:
         self._wake()
 
     def acquire(self, wish: Acquisition, fetch_offset: int, batches: ReadBatches) -> list[Acquired]:
-        """Lock records for a member, as `SharePartition.acquire` does, and time their locks.
-
-        Without space in memory only records in flight are acquired: they are counted already, and give back their
-        memory only when members have acknowledged them.
-        """
+        """Lock records for a member, as `SharePartition.acquire` does, and time their locks."""
         if self.records is None or self.error is not ErrorCode.NONE:
             return []
         may_grow = self._memory.has_space()
@@ -91,9 +87,8 @@ class ActiveSharePartition:
 
     def can_acquire(self) -> bool:
         """Whether `acquire` from the next fetch offset could lock records."""
-        if self.records is None or self.error is not ErrorCode.NONE:
-            return False
-        return self.records.can_acquire(may_grow=self._memory.has_space())
+        records = self.records if self.error is ErrorCode.NONE else None
+        return records is not None and records.can_acquire(may_grow=self._memory.has_space())
 
     def log_starts_at(self, offset: int) -> None:
         """The log has lost the records below ``offset``."""
@@ -119,7 +114,7 @@ class ActiveSharePartition:
     def release(self, member_id: str) -> None:
         """Give back what the member holds, because its session ended."""
         if self.records is not None and self.error is ErrorCode.NONE:
-            self._store(self.records.release(member_id), _unheard)
+            self._store(self.records.release(member_id), lambda error: None)  # the member has gone
 
     def _loaded(self, read: StateRead | ErrorCode) -> None:
         if self.error is not ErrorCode.NONE:
@@ -198,11 +193,7 @@ class ActiveSharePartition:
         if self.records is None or self.error is not ErrorCode.NONE:
             return
         change = self.records.expire(self.now_ms())
-        self._store(change, _unheard)
+        self._store(change, lambda error: None)  # no member asked
         self._time_locks()
         if change.batches:
             self._wake()
-
-
-def _unheard(error: KafkaError | None) -> None:
-    """The member has gone, or never asked."""

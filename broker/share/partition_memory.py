@@ -2,7 +2,8 @@
 
 Each record in flight counts as much as it may take: its member may acknowledge it in another way than its neighbours.
 An acknowledgement therefore needs no more memory and is never refused for it, so that no record is delivered again.
-While the account is full, fetches acquire only records in flight, and no share partition is added.
+While the account is full, no share partition is added, and fetches acquire only records that are in flight: these are
+counted already, and give back their memory only when members have acknowledged them.
 """
 
 import logging

@@ -6,7 +6,7 @@ flight: acquiring begins below ``max_locks``, and may go on to the end of a batc
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ...protocol.errors import InvalidRecordStateError, InvalidRequestError
 from ..coordinator.share.state_batch import StateBatch
@@ -16,6 +16,8 @@ from .record_runs import Change, OffsetSpan, RecordRuns, RecordState, Run
 from .stored_runs import add_state, stored_runs
 
 __all__ = ["Progress", "SharePartition"]
+
+_Spans: TypeAlias = Sequence[OffsetSpan]
 
 
 class Progress(NamedTuple):
@@ -76,13 +78,7 @@ class SharePartition:
         return min(held, default=None)
 
     def acquire(
-        self,
-        wish: Acquisition,
-        fetch_offset: int,
-        read: Sequence[OffsetSpan],
-        aborted: Sequence[OffsetSpan] = (),
-        *,
-        may_grow: bool = True,
+        self, wish: Acquisition, fetch_offset: int, read: _Spans, aborted: _Spans = (), *, may_grow: bool = True
     ) -> list[Acquired]:
         """Lock records for a member; returns them, maybe none.
 

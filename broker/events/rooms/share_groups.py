@@ -27,7 +27,7 @@ SHARE_GROUPS = (
         "broker/share/partition_memory.py",
         "group %s: no new record acquired: pybroker.share.states.max.bytes is reached",
         "group",
-        "The memory for records that share groups hold is used up: members get new ones only when others acknowledge.",
+        "The memory for records of share groups is used up, so members get no new records until others acknowledge.",
         "Raise pybroker.share.states.max.bytes, or look for members that hold many records.",
     ),
     event(
