@@ -57,14 +57,12 @@ class GroupCoordinator:
         parts = GroupParts(
             settings,
             self._appends,
-            lambda: log.partition_count,
+            log,
             scheduler,
             now_ms,
             new_uuid,
             consumers,
-            log.max_batch_bytes,
             self._reload,
-            log.refusal,
         )
         self._load_again: Callable[[int, int], None] | None = None
         parts.registry.on_removal(self._ended)

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 from ....base.timers import Scheduler
-from ....protocol.errors import ErrorCode
 from ....protocol.records.compression import Codec
-from ..internal_log import RecordSink
+from ..internal_log import InternalLog, RecordSink
 from .administration import Administration
 from .commits import Commits
 from .consumer.consumer_groups import ConsumerGroups, ConsumerPorts
@@ -28,24 +27,23 @@ class GroupParts:
     """Builds the parts and connects them.
 
     ``now_ms``: the wall clock, for stored timestamps. Sessions and delays use the scheduler's clock. ``reload`` loads
-    a partition anew. ``refusal``: see `RecordLog`.
+    a partition anew.
     """
 
     def __init__(
         self,
         settings: GroupSettings,
         sink: RecordSink,
-        partition_count: Callable[[], int],
+        internal_log: InternalLog,
         scheduler: Scheduler,
         now_ms: Callable[[], int],
         new_uuid: Callable[[], str],
         consumers: ConsumerPorts,
-        max_batch_bytes: Callable[[int], int | None],
         reload: Callable[[int], None],
-        refusal: Callable[[int], ErrorCode],
     ) -> None:
-        registry = GroupRegistry(partition_count, settings.max_bytes, scheduler.time)
-        log = RecordLog(sink, registry.partition_for, now_ms, Codec(settings.compression_codec), refusal)
+        max_batch_bytes = internal_log.max_batch_bytes
+        registry = GroupRegistry(lambda: internal_log.partition_count, settings.max_bytes, scheduler.time)
+        log = RecordLog(sink, registry.partition_for, now_ms, Codec(settings.compression_codec), internal_log.refusal)
         self.log = log
         group_log = GroupLog(log)
         offset_log = OffsetLog(log, lambda group_id: max_batch_bytes(registry.partition_for(group_id)))

@@ -19,7 +19,7 @@ from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.syncing import SyncRequest
 from pybroker.broker.coordinator.transaction_end import TransactionEnd
 from pybroker.protocol.errors import ErrorCode
-from support.in_process.offsets_topic import OffsetsTopic
+from support.in_process.offsets_topic import AwaitedOffsetsTopic, OffsetsTopic
 from support.time.virtual_time import VirtualTime
 
 SESSION_MS = 10_000
@@ -93,14 +93,12 @@ class GroupWorld:
         self.parts = GroupParts(
             settings,
             self.topic,
-            lambda: self.topic.partition_count,
+            AwaitedOffsetsTopic(self.topic),
             self.time,
             self.time.now_ms,
             lambda: f"{next(numbers):04}",
             NO_TOPICS,
             lambda partition: None,
-            lambda partition: None,
-            lambda partition: ErrorCode.NONE,
         )
         for partition in range(self.topic.partition_count) if owned is None else owned:
             self.parts.registry.ownership.begin_loading(partition, 0)
