@@ -307,7 +307,7 @@ def create_topics_with_a_bad_assignment(talk: Conversation) -> None:
         {-1: [0]},
         {0: [0], 1: [0, 1]},
     ]
-    never_done = ({0: []}, {0: [-1]})  # for Kafka, whose answer takes the whole time
+    never_done: tuple[dict[int, list[int]], ...] = ({0: []}, {0: [-1]})  # for Kafka, whose answer takes the whole time
     for number, assignment in enumerate(bad):
         timeout_ms = 500 if assignment in never_done else 30_000
         talk.ask(create(assigned(talk.name(str(number)), assignment), timeout_ms=timeout_ms), 7, note=str(assignment))

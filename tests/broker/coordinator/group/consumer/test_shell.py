@@ -295,7 +295,7 @@ async def test_change_whose_records_are_too_large_is_refused_and_leaves_the_grou
 
 
 async def test_change_that_is_a_little_larger_than_a_batch_may_be_is_refused_and_leaves_the_group() -> None:
-    sizes = []
+    sizes: list[int] = []
     for max_message_bytes in (1 << 20, 0):
         world = await ConsumerWorld.loaded(Topics(t=3))
         await world.beat("a", 0, names=("t",))

@@ -126,7 +126,10 @@ class Walked(dict[UUID, frozenset[int]]):
 def test_assignments_are_not_walked_for_each_topic_when_members_have_other_topics() -> None:
     topics = [UUID(int=1 + number) for number in range(200)]
     before = Walked({topic: frozenset({0}) for topic in topics})
-    members = {"a": (frozenset(topics), before), "b": (frozenset(topics[1:]), before)}
+    members: dict[str, tuple[frozenset[UUID], Assignment]] = {
+        "a": (frozenset(topics), before),
+        "b": (frozenset(topics[1:]), before),
+    }
     assigned(spec_of({topic: frozenset({0}) for topic in topics}, members))
     assert Walked.walks < 10
 
