@@ -24,6 +24,7 @@ VERBS = [(noun, verb) for noun in RUNS.values() for verb in noun.verbs]
 # The values of arguments that verbs need, by the word with which their help names it.
 VALUES = {
     "BROKER": "0",
+    "FEATURE=LEVEL": f"{HOSTILE}=1",
     "FILE": "{file}",
     "GROUP": HOSTILE,
     "ID": HOSTILE,

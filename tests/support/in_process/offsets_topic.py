@@ -94,7 +94,7 @@ class AwaitedOffsetsTopic:
         self.refuses_at_once = False
         """Whether an append that fails has failed before `append` returns."""
         self.known_refusal = ErrorCode.NONE
-        """What `refusal` returns, for a log that says beforehand that it would refuse a batch."""
+        """The code of `refusal`, by which the log says beforehand that it would refuse a batch."""
         self.led: set[int] | None = None
         self.max_message_bytes = 1 << 20
 
