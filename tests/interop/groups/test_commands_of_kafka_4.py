@@ -111,7 +111,7 @@ CHANGED_CONSUMER_GROUP = [
 
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """Of Kafka and of pybroker, each with five records in each partition of two topics."""
+    """Yields the addresses of Kafka and of pybroker. Both have five records in each partition of two topics."""
     for pair in side_by_side(tmp_path_factory.mktemp("group_commands"), SETTINGS):
         servers = [f"{host}:{port}" for host, port in pair]
         for each in servers:
