@@ -1,15 +1,16 @@
 """Writes committed offsets, and the tombstones of offsets and groups, to ``__consumer_offsets``."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
+from ..batch_sizes import tombstone_batches
 from ..internal_log import AppendDone, AppendOutcome
 from .offset_batch import TransactionalProducer
 from .offsets import OffsetAndMetadata
 from .record_keys import encode_offset_key
-from .record_log import BATCH_BYTES, MOVED, RECORD_BYTES, TOO_LARGE, UNAVAILABLE, RecordLog
+from .record_log import MOVED, TOO_LARGE, UNAVAILABLE, RecordLog
 from .records import encode_offset
 
 __all__ = ["OffsetLog", "commit_error"]
@@ -66,7 +67,7 @@ class OffsetLog:
         again when the offsets expire again.
         """
         keys = (*(encode_offset_key(group_id, p) for p in partitions), *group_keys)
-        batches = list(_batches(keys, self._max_batch_bytes(group_id)))
+        batches = list(tombstone_batches(keys, bytes, self._max_batch_bytes(group_id)))
         ended = 0
         errors: list[KafkaError] = []
 
@@ -85,18 +86,3 @@ class OffsetLog:
                 finish(errors[0])
             else:
                 self._log.append(group_id, [(key, None) for key in batch], finish, awaits_replicas=done is not None)
-
-
-def _batches(keys: Iterable[bytes], max_bytes: int | None) -> Iterator[list[bytes]]:
-    """The keys of tombstones, in batches that are not too large unless a single key is."""
-    batch: list[bytes] = []
-    size_bytes = BATCH_BYTES
-    for key in keys:
-        record_bytes = len(key) + RECORD_BYTES
-        if batch and max_bytes is not None and size_bytes + record_bytes > max_bytes:
-            yield batch
-            batch, size_bytes = [], BATCH_BYTES
-        batch.append(key)
-        size_bytes += record_bytes
-    if batch:
-        yield batch

@@ -7,7 +7,7 @@ from ....protocol.records.compression import Codec
 from ..internal_log import AppendDone, InternalAppend, RecordSink
 from .offset_batch import TransactionalProducer, build_records
 
-__all__ = ["BATCH_BYTES", "MOVED", "RECORD_BYTES", "TOO_LARGE", "UNAVAILABLE", "RecordLog"]
+__all__ = ["MOVED", "TOO_LARGE", "UNAVAILABLE", "RecordLog"]
 
 UNAVAILABLE = frozenset(
     {
@@ -20,10 +20,6 @@ UNAVAILABLE = frozenset(
 MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR})
 """Errors of an append after which the client looks for the new coordinator: NOT_COORDINATOR."""
 TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE})
-BATCH_BYTES = 61
-"""The size of a batch without its records."""
-RECORD_BYTES = 32
-"""More than a record takes beside its key and value."""
 
 
 class RecordLog:

@@ -1,7 +1,7 @@
 """Writes the records of transactional ids to ``__transaction_state`` and settles their pending pictures."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ....base.kafka_names import TRANSACTION_STATE_TOPIC
 from ....base.quiet_lines import QUIET
@@ -11,6 +11,7 @@ from ....protocol.records.builder import build_batch
 from ....protocol.records.compression import Codec
 from ....protocol.records.walk import Record
 from ..append_result import TOO_LARGE, AppendResult, append_error, append_result
+from ..batch_sizes import tombstone_batches
 from ..internal_log import AppendOutcome, InternalAppend, RecordSink
 from .ending import dead
 from .picture import TransactionPicture
@@ -23,10 +24,6 @@ __all__ = ["TransactionLog"]
 logger = logging.getLogger(__name__)
 
 Written = Callable[[ErrorCode], None]
-
-_BATCH_OVERHEAD_BYTES = 61
-_TOMBSTONE_OVERHEAD_BYTES = 30
-"""At most, without the key: lengths, attributes, deltas."""
 
 
 class TransactionLog:
@@ -79,7 +76,7 @@ class TransactionLog:
 
         ``max_batch_bytes``: max.message.bytes of the topic. Batches that are too large nevertheless are halved.
         """
-        for batch in _tombstone_batches(transactions, max_batch_bytes):
+        for batch in tombstone_batches(transactions, _key_of, max_batch_bytes):
             for transaction in batch:
                 transaction.prepare(dead(transaction.current))
             self._write_tombstones(partition, batch, forgotten)
@@ -146,15 +143,5 @@ def _told(transaction: Transaction, picture: TransactionPicture, outcome: Append
     return error
 
 
-def _tombstone_batches(transactions: Iterable[Transaction], max_batch_bytes: int) -> Iterator[list[Transaction]]:
-    batch: list[Transaction] = []
-    size_bytes = _BATCH_OVERHEAD_BYTES
-    for transaction in transactions:
-        record_bytes = _TOMBSTONE_OVERHEAD_BYTES + len(encode_key(transaction.transactional_id))
-        if batch and size_bytes + record_bytes > max_batch_bytes:
-            yield batch
-            batch, size_bytes = [], _BATCH_OVERHEAD_BYTES
-        batch.append(transaction)
-        size_bytes += record_bytes
-    if batch:
-        yield batch
+def _key_of(transaction: Transaction) -> bytes:
+    return encode_key(transaction.transactional_id)

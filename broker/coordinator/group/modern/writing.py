@@ -12,12 +12,13 @@ from typing import Generic, TypeVar
 
 from .....base.quiet_lines import QUIET
 from .....protocol.errors import ErrorCode, KafkaError
+from ...batch_sizes import BATCH_BYTES, RECORD_BYTES
 from ...internal_log import AppendOutcome
 from ..base import GroupBase
 from ..group import Group
 from ..group_log import store_group_error
 from ..record_keys import encode_group_key
-from ..record_log import BATCH_BYTES, RECORD_BYTES, RecordLog
+from ..record_log import RecordLog
 from ..records import encode_group
 from ..registry import GroupRegistry
 from .group import ModernGroup
