@@ -13,8 +13,6 @@ from pybroker import Broker
 from support.clients.foreign_clients import CACHE, bring, java_from_source
 from support.source_tree import ROOT
 
-pytestmark = pytest.mark.long
-
 EXAMPLES = ROOT / "examples"
 RUNS = re.compile(r"^ +- run: (.+)$", re.MULTILINE)
 QUOTED = re.compile(r"`((?:pip install|pip wheel|pytest)[^`]*)`")
@@ -50,6 +48,7 @@ def run(command: str, directory: Path, environment: Mapping[str, str]) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("example", "file", "passed"), [("pytest", "test_totals.py", 3), ("fastapi", "test_app.py", 2)]
 )
@@ -79,6 +78,7 @@ def test_steps_of_the_github_workflow_pass(environment: Mapping[str, str], check
     assert re.search(r"\b2 passed, 1 skipped\b", said), said
 
 
+@pytest.mark.long
 def test_command_in_the_comment_of_the_java_example_passes() -> None:
     java_from_source()
     bring("java")
