@@ -11,9 +11,8 @@ from uuid import UUID
 from .....base.topic_partition import TopicPartition
 from .....protocol.errors import ErrorCode
 from ..commit_request import CommitRequest
-from ..modern.assignment import pairs
+from ..modern.assignment import Assignment, pairs
 from ..modern.group import ModernGroup
-from ..modern.memory import owned_bytes
 from ..offset_expiry import expired_offsets
 from ..results import UNKNOWN_MEMBER_ID, GroupSummary
 from ..subscriptions import CONSUMER_PROTOCOL_TYPE
@@ -51,6 +50,7 @@ class ConsumerGroup(ModernGroup):
         "topics_changed",
     )
     kind = "consumer"
+    notes_owners = True
 
     def __init__(self, group_id: str) -> None:
         super().__init__(group_id)
@@ -114,6 +114,10 @@ class ConsumerGroup(ModernGroup):
 
     def summary(self) -> GroupSummary:
         return GroupSummary(ErrorCode.NONE, ConsumerGroupState.DEAD.value)
+
+    def owned_by(self, member_id: str) -> Sequence[Assignment]:
+        member = self.members.get(member_id)
+        return () if member is None else member.owned
 
     # -- changes
 
@@ -193,6 +197,7 @@ class ConsumerGroup(ModernGroup):
         if member is not None:
             self._forget_metadata(member.metadata)
             self._release(member.current)
+            self._count_owned(member_id, member.owned, ())
 
     def _set_current(self, current: CurrentMember) -> None:
         if current.member_id not in self.members:
@@ -203,7 +208,7 @@ class ConsumerGroup(ModernGroup):
             self._release(before)
             for assignment in (current.assigned, current.revoking):
                 self.owners.update(dict.fromkeys(pairs(assignment), current.member_id))
-                self._grow(owned_bytes(assignment))
+            self._count_owned(current.member_id, member.owned, (current.assigned, current.revoking))
         self.members[current.member_id] = member._replace(current=current)
 
     def _release(self, current: CurrentMember) -> None:
@@ -213,7 +218,6 @@ class ConsumerGroup(ModernGroup):
             for partition in pairs(assignment):
                 if self.owners.get(partition) == current.member_id:
                     del self.owners[partition]
-            self._grow(-owned_bytes(assignment))
 
     def _set_pattern(self, pattern: str, resolved: ResolvedPattern | None) -> None:
         before = self.patterns.pop(pattern, None)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ..modern.assignment import EMPTY
+from ..modern.assignment import EMPTY, Assignment
 from .records import CurrentMember, MemberMetadata
 from .states import MemberState
 
@@ -37,6 +37,11 @@ class ConsumerMember(NamedTuple):
     def is_classic(self) -> bool:
         """Whether the member uses the classic protocol."""
         return self.metadata.classic is not None
+
+    @property
+    def owned(self) -> tuple[Assignment, Assignment]:
+        """The partitions that the member has, and those that it still has to give back."""
+        return self.current.assigned, self.current.revoking
 
     def has_reached(self, target_epoch: int) -> bool:
         """Whether the member has all that the target assignment of this epoch gives it."""

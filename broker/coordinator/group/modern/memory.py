@@ -1,16 +1,11 @@
 """Memory used by what groups of all modern types have, by the rules of ``group/memory.py``. Estimates."""
 
+from collections.abc import Sequence
+from uuid import UUID
+
 from .assignment import Assignment
 
-__all__ = [
-    "MEMBER_BYTES",
-    "NAME_BYTES",
-    "PARTITION_BYTES",
-    "TOPIC_BYTES",
-    "assignment_bytes",
-    "owned_bytes",
-    "target_bytes",
-]
+__all__ = ["MEMBER_BYTES", "NAME_BYTES", "PARTITION_BYTES", "TOPIC_BYTES", "assigned_bytes"]
 
 MEMBER_BYTES = 1_500
 NAME_BYTES = 100
@@ -19,15 +14,16 @@ PARTITION_BYTES = 70
 _OWNER_BYTES = 200
 
 
-def assignment_bytes(assignment: Assignment) -> int:
-    return sum(TOPIC_BYTES + PARTITION_BYTES * len(partitions) for partitions in assignment.values())
+def assigned_bytes(target: Assignment, owned: Sequence[Assignment], *, notes_owners: bool) -> int:
+    """A member's target, and what it owns. The target counts as if the member owned it already, so that the member
+    takes no more memory on its way there. ``notes_owners``: whether the group notes the owner of each partition."""
+    partition_bytes = PARTITION_BYTES + (_OWNER_BYTES if notes_owners else 0)
+    most_owned = max(_bytes((target,), partition_bytes), _bytes(owned, partition_bytes))
+    return _bytes((target,), PARTITION_BYTES) + most_owned
 
 
-def owned_bytes(assignment: Assignment) -> int:
-    """An assignment whose partitions have their owner noted."""
-    return assignment_bytes(assignment) + sum(_OWNER_BYTES * len(partitions) for partitions in assignment.values())
-
-
-def target_bytes(assignment: Assignment) -> int:
-    """A target together with the assignment of a member that has reached it."""
-    return assignment_bytes(assignment) + owned_bytes(assignment)
+def _bytes(assignments: Sequence[Assignment], partition_bytes: int) -> int:
+    """A topic of which partitions are in several of the assignments counts once."""
+    topics = set[UUID]().union(*assignments)
+    partitions = sum(len(partitions) for each in assignments for partitions in each.values())
+    return TOPIC_BYTES * len(topics) + partition_bytes * partitions

@@ -10,7 +10,6 @@ from .....base.timers import Scheduler
 from .....protocol.errors import KafkaError, UnknownServerError
 from .assignors.assignor import Assigned
 from .group import ModernGroup
-from .memory import target_bytes
 from .records import TargetEpoch, TargetMember
 from .target_changes import target_changes
 from .turns import TurnsOf
@@ -95,8 +94,7 @@ class TargetRunsOf(ABC, Generic[G]):
                 target.records.append(record)
                 target.encoded.append(group.encoded(record))
                 if isinstance(record, TargetMember):
-                    before = group.target_of(record.member_id)
-                    growth_bytes += target_bytes(record.assignment) - target_bytes(before)
+                    growth_bytes += group.growth_with(record.member_id, record.assignment)
             yield
         return target._replace(growth_bytes=growth_bytes)
 

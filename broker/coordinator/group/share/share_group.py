@@ -7,7 +7,7 @@ that make the records are elsewhere: ``decision.py`` (heartbeats), ``leaving.py`
 from collections.abc import Sequence
 from typing import assert_never
 
-from ..modern.memory import assignment_bytes
+from ..modern.assignment import Assignment
 from ..modern.records import GroupEpoch, TargetEpoch, TargetMember
 from ..modern.subscribed_topics import SubscribedTopics
 from .memory import metadata_bytes, states_bytes
@@ -38,6 +38,7 @@ class ShareGroup(GroupWithoutOffsets):
         "subscribers",
     )
     kind = "share"
+    notes_owners = False
 
     def __init__(self, group_id: str) -> None:
         super().__init__(group_id)
@@ -63,6 +64,10 @@ class ShareGroup(GroupWithoutOffsets):
     @property
     def protocol_name(self) -> str | None:
         return None
+
+    def owned_by(self, member_id: str) -> Sequence[Assignment]:
+        member = self.members.get(member_id)
+        return () if member is None else (member.current.assigned,)
 
     # -- changes
 
@@ -123,7 +128,7 @@ class ShareGroup(GroupWithoutOffsets):
         member = self.members.pop(member_id, None)
         if member is not None:
             self._count(member.metadata, -1)
-            self._grow(-assignment_bytes(member.current.assigned))
+            self._count_owned(member_id, (member.current.assigned,), ())
 
     def _count(self, metadata: MemberMetadata, change: int) -> None:
         self.subscribers.count(metadata.names, change)
@@ -133,7 +138,7 @@ class ShareGroup(GroupWithoutOffsets):
         if current.member_id not in self.members:
             self._set_metadata(MemberMetadata(current.member_id))
         member = self.members[current.member_id]
-        self._grow(assignment_bytes(current.assigned) - assignment_bytes(member.current.assigned))
+        self._count_owned(current.member_id, (member.current.assigned,), (current.assigned,))
         self.members[current.member_id] = member._replace(current=current)
 
     def _set_states(self, states: StatePartitions) -> None:

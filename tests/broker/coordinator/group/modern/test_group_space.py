@@ -1,7 +1,8 @@
 """The memory of targets and of topics that match patterns is bounded: a group over it stays as it is."""
 
+from pybroker.broker.coordinator.group.modern.assignment import assignment_of, pairs
 from pybroker.protocol.errors import ErrorCode
-from support.in_process.consumer_groups import Topics
+from support.in_process.consumer_groups import CoordinatedGroup, Topics
 from support.in_process.consumer_world import ConsumerWorld
 from support.share_groups.coordinator import ShareGroupWorld
 
@@ -61,3 +62,47 @@ async def test_share_member_whose_target_does_not_fit_is_refused() -> None:
     assert (await world.beat("a", 0, "large")).error is ErrorCode.GROUP_MAX_SIZE_REACHED
     memory.max_bytes = 1 << 28
     assert (await world.beat("a", 0, "large")).error is ErrorCode.NONE
+
+
+async def test_consumers_take_no_more_memory_when_they_reach_a_target_that_was_computed_for_all() -> None:
+    world = await ConsumerWorld.loaded(Topics(t=2))
+    await world.beat("a", 0, names=("t",))
+    await world.beat("b", 0, names=("t",))
+    assert world.group.target_epoch == 2
+    world.topics.create("t", 4_000)
+    world.coordinator.consumers.topics_changed(["t"])
+    await world.beat("a", 1)
+    memory = world.coordinator.registry.memory
+    before_bytes = memory.used_bytes
+    await world.beat("b", 2)
+    assert len(world.group.owners) > 2_000
+    assert memory.used_bytes == before_bytes
+
+
+async def test_share_members_take_no_more_memory_when_they_reach_a_target_that_was_computed_for_all() -> None:
+    world = await ShareGroupWorld.loaded(Topics(t=3_000))
+    await world.beat("a", 0, "t")
+    await world.beat("b", 0, "t")
+    memory = world.coordinator.registry.memory
+    assert world.group.members["a"].current.assigned != world.group.targets["a"]
+    before_bytes = memory.used_bytes
+    await world.beat("a", 1)
+    assert world.group.members["a"].current.assigned == world.group.targets["a"]
+    assert memory.used_bytes == before_bytes
+
+
+def test_member_that_gives_partitions_back_takes_no_more_memory() -> None:
+    group = CoordinatedGroup(Topics(t=8, u=2))
+    owned = group.beat("a", 0, names=("t", "u")).assignment
+    group.beat("b", 0, names=("t",))
+    before_bytes = group.group.size_bytes
+    group.beat("a", 1, owned=owned)
+    assert group.group.members["a"].current.revoking, "it has to give some partitions of a topic back"
+    assert group.group.size_bytes == before_bytes
+    kept = assignment_of(pairs(group.group.members["a"].current.assigned))
+    group.beat("a", 1, owned=kept)
+    assert group.group.size_bytes < before_bytes
+    smaller_bytes = group.group.size_bytes
+    group.beat("b", 2)
+    assert len(group.group.owners) == 10
+    assert group.group.size_bytes == smaller_bytes
