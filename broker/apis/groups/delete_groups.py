@@ -3,7 +3,7 @@
 v1 throttling after the response (KIP-219) · v2 flexible.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 
 from ....base.acls import AclOperation, AclResourceType
@@ -36,51 +36,69 @@ class DeleteGroups:
         self, context: RequestContext, request: DeleteGroupsRequest
     ) -> DeleteGroupsResponse | Awaitable[DeleteGroupsResponse]:
         """The deletion takes effect in memory at once; see `Deletions` for when the response comes. A name given twice
-        counts once. The states of share groups are deleted first."""
+        counts once. Share groups that have states come last, one after another."""
         groups = dict.fromkeys(request.groups_names)
         denied = context.denied(AclOperation.DELETE, AclResourceType.GROUP, groups)
-        shared = [] if self._shares is None else [each for each in groups if self._shares.has_states(each)]
-        if self._shares is not None and any(each not in denied for each in shared):
-            return self._after_states(self._shares, groups, denied, [each for each in shared if each not in denied])
-        response: PendingResponse[DeleteGroupsResponse, DeleteGroupsResponse] = PendingResponse(lambda result: result)
-        self._delete(groups, dict.fromkeys(denied, ErrorCode.GROUP_AUTHORIZATION_FAILED), response)
-        context.abandon = response.abandon
-        return response.take()
-
-    async def _after_states(
-        self, shares: ShareOffsets, groups: Collection[str], denied: Iterable[str], shared: Iterable[str]
-    ) -> DeleteGroupsResponse:
         codes = dict.fromkeys(denied, ErrorCode.GROUP_AUTHORIZATION_FAILED)
-        for group_id in shared:
-            code = ErrorCode.UNSUPPORTED_VERSION
-            try:
-                if self._serves_shares():
-                    code = await awaited(partial(shares.delete_states, group_id))
-            except KafkaError as error:
-                code = error.code
-            if code is not ErrorCode.NONE:
-                codes[group_id] = code
-        response: DeleteGroupsResponse = await awaited(partial(self._delete, groups, codes))
-        return response
-
-    def _delete(
-        self, groups: Collection[str], refused: Mapping[str, ErrorCode], done: Callable[[DeleteGroupsResponse], None]
-    ) -> None:
-        """``done``: only its first call counts."""
-        codes: dict[str, ErrorCode] = dict(refused)
-
-        def maybe_answer() -> None:
-            if len(codes) == len(groups):
-                results = [DeletableGroupResult(group_id=each, error_code=codes[each]) for each in groups]
-                done(DeleteGroupsResponse(results=results))
+        response: PendingResponse[Mapping[str, ErrorCode], DeleteGroupsResponse] = PendingResponse(
+            partial(_response, groups)
+        )
 
         def told(group_id: str, code: ErrorCode) -> None:
             codes[group_id] = code
-            maybe_answer()
+            if len(codes) == len(groups):
+                response(codes)
 
+        if len(codes) == len(groups):
+            response(codes)
+        allowed = [each for each in groups if each not in codes]
+        shares = self._shares
+        with_states = {} if shares is None else dict.fromkeys(each for each in allowed if shares.has_states(each))
+        for group_id in allowed:
+            if group_id not in with_states:
+                self._delete(group_id, partial(told, group_id))
+        if shares is None or not with_states:
+            context.abandon = response.abandon
+            return response.take()
+        return self._with_states(shares, with_states, told, response)
+
+    async def _with_states(
+        self,
+        shares: ShareOffsets,
+        groups: Iterable[str],
+        told: Callable[[str, ErrorCode], None],
+        response: PendingResponse[Mapping[str, ErrorCode], DeleteGroupsResponse],
+    ) -> DeleteGroupsResponse:
         for group_id in groups:
-            if group_id not in refused:
-                code = self._administration.delete_group(group_id, partial(told, group_id))
-                if code is not ErrorCode.NONE:
-                    codes[group_id] = code
-        maybe_answer()
+            told(group_id, await awaited(partial(self._delete_with_states, shares, group_id)))
+        taken = response.take()
+        return taken if isinstance(taken, DeleteGroupsResponse) else await taken
+
+    def _delete_with_states(self, shares: ShareOffsets, group_id: str, done: Callable[[ErrorCode], None]) -> None:
+        """Delete the group in the turn of the event loop in which its last state is deleted: in a later one, an
+        alteration of its offsets might have begun, whose states would stay."""
+
+        def deleted(code: ErrorCode) -> None:
+            if code is ErrorCode.NONE:
+                self._delete(group_id, done)
+            else:
+                done(code)
+
+        if not self._serves_shares():
+            done(ErrorCode.UNSUPPORTED_VERSION)
+            return
+        try:
+            shares.delete_states(group_id, deleted)
+        except KafkaError as error:
+            done(error.code)
+
+    def _delete(self, group_id: str, done: Callable[[ErrorCode], None]) -> None:
+        code = self._administration.delete_group(group_id, done)
+        if code is not ErrorCode.NONE:
+            done(code)
+
+
+def _response(groups: Iterable[str], codes: Mapping[str, ErrorCode]) -> DeleteGroupsResponse:
+    return DeleteGroupsResponse(
+        results=[DeletableGroupResult(group_id=each, error_code=codes[each]) for each in groups]
+    )

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from pybroker.base.acls import AclOperation, AclResourceType
@@ -13,7 +15,7 @@ from pybroker.broker.apis.groups.delete_share_group_offsets import DeleteShareGr
 from pybroker.broker.apis.groups.describe_share_group_offsets import DescribeShareGroupOffsets
 from pybroker.broker.apis.groups.share_group_describe import ShareGroupDescribe
 from pybroker.broker.apis.groups.share_group_heartbeat import ShareGroupHeartbeat
-from pybroker.broker.coordinator.share.ports import EndOffset
+from pybroker.broker.coordinator.share.ports import EndOffset, SharePartitionKey
 from pybroker.protocol.codec import NULL_UUID, Message
 from pybroker.protocol.errors import ErrorCode, GroupAuthorizationError, InvalidRequestError, TopicAuthorizationError
 from pybroker.protocol.messages.alter_share_group_offsets import (
@@ -37,7 +39,7 @@ from support.in_process.authorized_broker import RecordingAuthorizer
 from support.in_process.consumer_groups import Topics
 from support.in_process.group_handlers import call
 from support.in_process.rights_table import Ask
-from support.share_groups.coordinator import ShareGroupWorld
+from support.share_groups.coordinator import ShareGroupWorld, StatesInMemory
 
 READ_GROUP = Ask(AclOperation.READ, AclResourceType.GROUP, "g", False)
 DELETE_GROUP = Ask(AclOperation.DELETE, AclResourceType.GROUP, "g", False)
@@ -72,9 +74,11 @@ async def ask(
     return await answer
 
 
-def joining(member: str = "a", *names: str, epoch: int = 0) -> ShareGroupHeartbeatRequest:
+def joining(member: str = "a", *names: str, epoch: int = 0, group_id: str = "g") -> ShareGroupHeartbeatRequest:
     topics = list(names) or (["t"] if epoch == 0 else None)
-    return ShareGroupHeartbeatRequest(group_id="g", member_id=member, member_epoch=epoch, subscribed_topic_names=topics)
+    return ShareGroupHeartbeatRequest(
+        group_id=group_id, member_id=member, member_epoch=epoch, subscribed_topic_names=topics
+    )
 
 
 async def world_with_member() -> ShareGroupWorld:
@@ -247,6 +251,34 @@ async def test_delete_groups_deletes_the_states_of_a_share_group_first() -> None
     (result,) = (await ask(world, DeleteGroupsRequest(groups_names=["g"]), 2)).results
     assert (result.error_code, world.states.stored) == (0, {})
     assert world.coordinator.registry.get("g") is None
+
+
+async def test_share_group_is_deleted_with_its_last_state_so_that_none_can_be_altered_between() -> None:
+    """The states of another group, which are deleted later, do not hold it up."""
+    world = await empty_world()
+    await ask(world, joining("a", "t", group_id="h"))
+    await ask(world, joining("a", epoch=-1, group_id="h"))
+    handler = DeleteGroups(world.coordinator.administration, world.offsets)
+    kept: list[Callable[[], None]] = []
+
+    def delete(key: SharePartitionKey, done: Callable[[ErrorCode], None]) -> None:
+        kept.append(partial(StatesInMemory.delete, world.states, key, done))
+
+    with patch.object(world.states, "delete", delete):
+        answer = asyncio.ensure_future(call(handler, 2, DeleteGroupsRequest(groups_names=["g", "h"])))
+        while len(kept) < 2:
+            await asyncio.sleep(0)
+            await world.settled()
+        for finish in tuple(kept):
+            finish()
+        world.time.advance(0)
+        assert world.coordinator.registry.get("g") is None
+        assert world.coordinator.registry.get("h") is not None
+    while not answer.done():
+        await asyncio.sleep(0)
+        await world.settled()
+    assert [each.error_code for each in (await answer).results] == [ErrorCode.NONE, ErrorCode.NONE]
+    assert world.states.stored == {}
 
 
 async def test_share_group_with_members_is_not_deleted() -> None:
