@@ -117,8 +117,8 @@ class ConsumerGroups:
         """How often the epoch of a group rose since the start."""
         self._space = GroupSpace(registry, now_ms)
         self._index = SubscriptionIndex()
-        self._timers = MemberTimers(scheduler, self._session_timeout_ms, self._remove)
         self._writer = GroupWriter(registry, log, max_batch_bytes, self._applied, reload)
+        self._timers = MemberTimers(scheduler, self._session_timeout_ms, self._remove, self._writer.pause_ms)
         self._targets = TargetRuns(scheduler, settings, ports.topics, ASSIGNORS, self._target_computed)
         self._patterns = PatternResolution(scheduler, now_ms, settings, ports.topics, self._patterns_resolved)
         self._hashes = TopicHashes(scheduler, ports.topics)

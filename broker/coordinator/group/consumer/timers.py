@@ -26,8 +26,8 @@ def no_grace(member: ConsumerMember) -> int:
 class MemberTimers:
     """``session_timeout_ms``: of a group by its id; it may change.
 
-    ``remove`` is called with a group, a member id and the reason in words, when a time is over and ``grace`` gives the
-    member no more milliseconds.
+    ``remove`` is called with a group, a member id and the reason in words, when a time is over and `grace_ms` gives the
+    member no more of it. ``pause_ms``: how long no member of a group, by its id, can be removed.
     """
 
     def __init__(
@@ -35,13 +35,14 @@ class MemberTimers:
         scheduler: Scheduler,
         session_timeout_ms: Callable[[str], int],
         remove: Callable[[ConsumerGroup, str, str], None],
+        pause_ms: Callable[[str], int],
     ) -> None:
         self._scheduler = scheduler
         self._session_timeout_ms = session_timeout_ms
         self._remove = remove
+        self._pause_ms = pause_ms
         self.grace: ConsumerGrace = no_grace
-        self._sessions = Sessions(scheduler, self.timeout_ms, self._session_ended)
-        self._sessions.grace = lambda group, member_id: self.grace(group.members[member_id])
+        self._sessions = Sessions(scheduler, self.timeout_ms, self._session_ended, self.grace_ms)
         self._revocations: dict[str, dict[str, TimerHandle]] = {}
 
     def begin(self, group: ConsumerGroup) -> None:
@@ -68,6 +69,10 @@ class MemberTimers:
     def keep_alive(self, group: ConsumerGroup, member_id: str) -> None:
         """Extend the member's session."""
         self._sessions.keep_alive(group, member_id)
+
+    def grace_ms(self, group: ConsumerGroup, member_id: str) -> int:
+        """How many more ms a member gets whose time is over; 0: it has to be removed."""
+        return self.grace(group.members[member_id]) or self._pause_ms(group.group_id)
 
     def timeout_ms(self, group: ConsumerGroup, member_id: str) -> int:
         """How long the member may be silent."""
@@ -115,7 +120,7 @@ class MemberTimers:
         member = group.members[member_id]
         if member.current.state is not MemberState.UNREVOKED_PARTITIONS or member.epoch != epoch:
             return
-        if grace_ms := self.grace(member):
+        if grace_ms := self.grace_ms(group, member_id):
             self._expect_partitions(group, member.current, grace_ms)
         else:
             self._remove(group, member_id, "it has not given partitions back within its rebalance timeout")

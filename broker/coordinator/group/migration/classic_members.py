@@ -48,7 +48,7 @@ class ClassicMembers:
         self._targets = targets
         self._conversions = conversions
         self._world = world
-        self._timers = ClassicTimers(scheduler, remove, lambda member: sessions.grace(member))
+        self._timers = ClassicTimers(scheduler, remove, sessions.grace_ms)
 
     def begin_anew(self, group: ConsumerGroup, is_alive: Callable[[ConsumerMember], bool]) -> None:
         """Begin the waits for members that are alive anew: their clients could not see that the clock moved."""

@@ -11,7 +11,6 @@ from .....base.timers import Scheduler, TimerHandle
 from ..consumer.consumer_group import ConsumerGroup
 from ..consumer.member import ConsumerMember
 from ..consumer.records import GroupRecord, MemberMetadata, RecordKind, Removed
-from ..consumer.timers import ConsumerGrace
 
 __all__ = ["AwaitedRequest", "ClassicTimers"]
 
@@ -26,18 +25,18 @@ class AwaitedRequest(Enum):
 class ClassicTimers:
     """``remove`` is called with a group, a member id and the reason in words, when a time is over.
 
-    ``grace``: how many more ms a member gets then.
+    ``grace_ms``: how many more ms a member of a group gets then; 0: none.
     """
 
     def __init__(
         self,
         scheduler: Scheduler,
         remove: Callable[[ConsumerGroup, str, str], None],
-        grace: ConsumerGrace,
+        grace_ms: Callable[[ConsumerGroup, str], int],
     ) -> None:
         self._scheduler = scheduler
         self._remove = remove
-        self._grace = grace
+        self._grace_ms = grace_ms
         self._timers: dict[str, dict[tuple[str, AwaitedRequest], TimerHandle]] = {}
         """By group id, then by member id and request."""
 
@@ -87,7 +86,7 @@ class ClassicTimers:
 
     def _due(self, group: ConsumerGroup, member_id: str, request: AwaitedRequest) -> None:
         self.came(group, member_id, request)
-        if grace_ms := self._grace(group.members[member_id]):
+        if grace_ms := self._grace_ms(group, member_id):
             self._expect(group, member_id, request, grace_ms)
         else:
             self._remove(group, member_id, request.value)

@@ -19,16 +19,20 @@ G = TypeVar("G", bound=GroupBase)
 class Sessions(Generic[G]):
     """``timeout_ms``: of a member of a group; it may change. ``ended`` is called with a group and a member id.
 
-    ``grace``: how many more ms a member gets whose session is over; 0: none, except on a clock that tests move.
+    ``grace_ms``: how many more ms a member gets whose session is over; 0: none.
     """
 
     def __init__(
-        self, scheduler: Scheduler, timeout_ms: Callable[[G, str], int], ended: Callable[[G, str], None]
+        self,
+        scheduler: Scheduler,
+        timeout_ms: Callable[[G, str], int],
+        ended: Callable[[G, str], None],
+        grace_ms: Callable[[G, str], int],
     ) -> None:
         self._scheduler = scheduler
         self._timeout_ms = timeout_ms
         self._ended = ended
-        self.grace: Callable[[G, str], int] = _no_grace
+        self._grace_ms = grace_ms
         self._sessions: dict[str, dict[str, _Session]] = {}
         """Group id → member id → session"""
         self._over: deque[tuple[G, str, _Session]] = deque()
@@ -81,7 +85,7 @@ class Sessions(Generic[G]):
         self._has_ended_one = True
         self._scheduler.call_soon(self._next_turn)
         del self._sessions[group.group_id][member_id]
-        if grace_ms := self.grace(group, member_id):
+        if grace_ms := self._grace_ms(group, member_id):
             self._expect(group, member_id, grace_ms)
         else:
             self._ended(group, member_id)
@@ -92,10 +96,6 @@ class Sessions(Generic[G]):
             group, member_id, session = self._over.popleft()
             if self._sessions.get(group.group_id, {}).get(member_id) is session:  # else the member is gone
                 self._due(group, member_id)
-
-
-def _no_grace(group: GroupBase, member_id: str) -> int:
-    return 0
 
 
 class _Session:

@@ -27,6 +27,8 @@ __all__ = ["GroupWriter", "Written", "write_error"]
 
 logger = logging.getLogger(__name__)
 
+_PAUSE_MS = 5_000
+
 Written = Callable[[ErrorCode], None]
 """Called with NONE when the records are written, else with the error for the client."""
 
@@ -60,6 +62,10 @@ class GroupWriter(Generic[G, R]):
         """The error for the client when the log would refuse a change now: so the partition is not loaded anew."""
         code = self._log.refusal(group_id)
         return ErrorCode.NONE if code is ErrorCode.NONE else _not_stored(group_id, code)
+
+    def pause_ms(self, group_id: str) -> int:
+        """After how many ms to try a change again that the log would refuse now; 0: it would not."""
+        return 0 if self.refusal(group_id) is ErrorCode.NONE else _PAUSE_MS
 
     def write(
         self,

@@ -78,8 +78,13 @@ class ShareGroups:
         self._space = GroupSpace(registry, now_ms)
         self._ports = ports
         self._index = ShareTopicIndex(ports.topics)
-        self._sessions = Sessions(scheduler, self._session_timeout_ms, self._session_ended)
         self._writer = GroupWriter(registry, log, max_batch_bytes, self._applied, reload)
+        self._sessions = Sessions(
+            scheduler,
+            self._session_timeout_ms,
+            self._session_ended,
+            lambda group, member_id: self._writer.pause_ms(group.group_id),
+        )
         self._targets = ShareTargetRuns(scheduler, ports.topics, self._target_computed)
         self.state_runs = StateRuns(scheduler)
         self.initializations = Initializations(scheduler, ports.state, ports.topics, self.state_runs, self._initialized)
@@ -181,6 +186,10 @@ class ShareGroups:
         """Change a group. When the records are not written, the group is loaded anew, and ``done`` gets the error."""
         return self._writer.write(group, records, done)
 
+    def refusal(self, group_id: str) -> ErrorCode:
+        """The error for the client when the log would refuse a change of the group now."""
+        return self._writer.refusal(group_id)
+
     def _applied(self, group: ShareGroup, records: Sequence[ShareRecord]) -> None:
         for record in records:
             if isinstance(record, Removed) and record.kind is RecordKind.MEMBER:
@@ -205,5 +214,7 @@ class ShareGroups:
             self._targets.give_up(group, UnknownServerError("The target assignment is too large to store."))
 
     def _initialized(self, group: ShareGroup, partitions: frozenset[tuple[UUID, int]], done: Written) -> None:
-        if not self.write(group, (with_initialized(group.states, partitions),), done):
+        if (code := self._writer.refusal(group.group_id)) is not ErrorCode.NONE:
+            done(code)
+        elif not self.write(group, (with_initialized(group.states, partitions),), done):
             done(ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from .....base.timers import Scheduler
 from .....protocol.codec import NULL_UUID
-from .....protocol.errors import CoordinatorNotAvailableError, ErrorCode, GroupNotEmptyError
+from .....protocol.errors import CoordinatorNotAvailableError, ErrorCode, GroupNotEmptyError, error_for
 from ...share.ports import SharePartitionKey, StateSummary
 from ..modern.assignment import Assignment, assignment_of, pairs
 from .key_calls import KeyCalls
@@ -145,11 +145,14 @@ class ShareOffsets:
         self._delete(group, self._stored(group), deleted)
 
     def _idle(self, group: ShareGroup) -> ShareGroup:
-        """The group. Raises KafkaError when it has members, or when its states are being created or deleted."""
+        """The group. Raises KafkaError when it has members, when its states are being created or deleted, or when the
+        log would refuse to note that."""
         if not group.is_empty:
             raise GroupNotEmptyError()
         if self._shares.state_runs.is_running(group):
             raise CoordinatorNotAvailableError()
+        if (code := self._shares.refusal(group.group_id)) is not ErrorCode.NONE:
+            raise error_for(code)
         return group
 
     def _stored(self, group: ShareGroup) -> Assignment:

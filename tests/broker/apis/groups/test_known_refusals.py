@@ -19,7 +19,7 @@ from pybroker.protocol.messages.offset_delete import (
 )
 from support.clients.group_clients import CommitCall
 from support.in_process.classic_client import ClassicClient
-from support.in_process.consumer_groups import GROUP, Topics
+from support.in_process.consumer_groups import GROUP, SETTINGS, Topics
 from support.in_process.consumer_world import ConsumerWorld
 from support.in_process.group_handlers import call
 
@@ -111,3 +111,14 @@ async def test_change_of_topics_is_seen_after_the_log_would_have_refused_it() ->
     assert (await world.beat("a", 1)).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     world.log.known_refusal = ErrorCode.NONE
     assert (await world.beat("a", 1)).member_epoch == 2
+
+
+async def test_silent_consumer_stays_while_the_log_would_refuse_its_removal() -> None:
+    world = await world_of("a")
+    group = world.group
+    world.log.known_refusal = ErrorCode.NOT_ENOUGH_REPLICAS
+    world.time.advance(2 * SETTINGS.session_timeout_ms)
+    assert (world.loads, world.group, set(group.members)) == ([], group, {"a"})
+    world.log.known_refusal = ErrorCode.NONE
+    world.time.advance(5_000)
+    assert group.is_empty

@@ -11,11 +11,14 @@ class World:
 
     def __init__(self, *member_ids: str) -> None:
         self.time = VirtualTime()
-        self.timeout_ms = 0
+        self.timeout_ms = self.grace_ms = 0
         self.ended: list[str] = []
         self.group = ShareGroup("g")
         self.sessions: Sessions[GroupBase] = Sessions(
-            self.time, lambda group, member_id: self.timeout_ms, lambda group, member_id: self.ended.append(member_id)
+            self.time,
+            lambda group, member_id: self.timeout_ms,
+            lambda group, member_id: self.ended.append(member_id),
+            lambda group, member_id: self.grace_ms,
         )
         for member_id in member_ids:
             self.sessions.keep_alive(self.group, member_id)
@@ -38,6 +41,17 @@ def test_member_that_comes_back_before_its_turn_stays_for_another_session() -> N
     assert world.ended == ["a", "c"]
     world.time.advance(1)
     assert world.ended == ["a", "c", "b"]
+
+
+def test_member_with_grace_is_removed_when_it_has_none_any_more() -> None:
+    world = World("a", "b")
+    world.grace_ms = 1_000
+    world.time.advance(1_000)
+    world.grace_ms = 0
+    world.time.advance(999)
+    assert world.ended == []
+    world.time.advance(1)
+    assert world.ended == ["a", "b"]
 
 
 def test_member_that_leaves_before_its_turn_is_not_removed_again() -> None:

@@ -131,6 +131,32 @@ async def test_change_that_the_log_would_refuse_leaves_the_share_group_in_memory
     assert (await world.beat("b", 0, "t")).error is ErrorCode.NONE
 
 
+async def test_silent_share_member_stays_while_the_log_would_refuse_its_removal() -> None:
+    world = await ShareGroupWorld.loaded(Topics(t=1))
+    await world.beat("a", 0, "t")
+    group = world.group
+    world.log.known_refusal = ErrorCode.NOT_ENOUGH_REPLICAS
+    world.time.advance(2 * SESSION_MS)
+    assert (world.loads, world.group, set(group.members)) == ([], group, {"a"})
+    world.log.known_refusal = ErrorCode.NONE
+    world.time.advance(PAUSE_MS)
+    assert group.is_empty
+
+
+async def test_states_that_the_log_would_refuse_to_note_are_noted_after_a_pause() -> None:
+    world = await ShareGroupWorld.loaded(Topics(t=1))
+    with patch.object(world.states, "initialize") as initialize:
+        await world.beat("a", 0, "t")
+    world.log.known_refusal = ErrorCode.NOT_ENOUGH_REPLICAS
+    initialize.call_args.args[-1](ErrorCode.NONE)
+    await world.settled()
+    assert (world.loads, world.group.states.initialized) == ([], {})
+    world.log.known_refusal = ErrorCode.NONE
+    world.time.advance(PAUSE_MS)
+    await world.beat("a", 1)
+    assert set(world.group.states.initialized) == {world.topics.topic_id("t")}
+
+
 async def test_states_of_a_deleted_topic_are_forgotten() -> None:
     world = await ShareGroupWorld.loaded(Topics(t=2, u=1))
     await world.beat("a", 0, "t", "u")

@@ -140,6 +140,20 @@ async def test_states_can_be_changed_again_after_the_record_was_not_written(chan
 
 
 @pytest.mark.parametrize("change", CHANGES)
+async def test_change_of_states_that_the_log_would_refuse_leaves_the_share_group_in_memory(change: Change) -> None:
+    changes = Changes(world := await empty_group())
+    states = world.group.states
+    world.log.known_refusal = ErrorCode.NOT_ENOUGH_REPLICAS
+    with pytest.raises(CoordinatorNotAvailableError):
+        change(changes)
+    assert (world.loads, world.group.states) == ([], states)
+    world.log.known_refusal = ErrorCode.NONE
+    change(changes)
+    await world.settled()
+    assert changes.answers == [ErrorCode.NONE]
+
+
+@pytest.mark.parametrize("change", CHANGES)
 async def test_states_can_be_changed_again_after_a_record_that_was_too_large(change: Change) -> None:
     changes = Changes(world := await empty_group())
     limit, world.log.max_message_bytes = world.log.max_message_bytes, 1
