@@ -11,6 +11,7 @@ from ...replication.partition.isolation import Isolation
 from ...storage.files.files import FileRegion
 from .acquisition import Acquired
 from .active_share_partition import ActiveSharePartition
+from .partition_memory import ShareMemory
 from .ports import Place
 
 __all__ = ["FetchedRecords", "ShareFetchParams", "ShareFetchParts", "partition_fetch"]
@@ -39,10 +40,11 @@ class FetchedRecords(NamedTuple):
 
 
 class ShareFetchParts(NamedTuple):
-    """``log_start_offset`` of the log of a share partition."""
+    """``log_start_offset`` of the log of a share partition. ``memory``: see `PartitionMemory`."""
 
     reads: FetchReads
     timers: Scheduler
+    memory: ShareMemory
     log_start_offset: Callable[[ActiveSharePartition], int]
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from ...base.timers import Scheduler
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode
-from ..coordinator.entry_memory import EntryMemory
 from ..coordinator.share.ports import SharePartitionKey, ShareState
+from .partition_memory import ShareMemory
 from .settings import ShareSettings
 
 __all__ = ["Place", "SharePorts"]
@@ -20,7 +20,7 @@ class SharePorts(NamedTuple):
     state: ShareState
     timers: Scheduler
     first_offset: Callable[[TopicPartition, ShareSettings, Callable[[int | ErrorCode], None]], None]
-    memory: EntryMemory
+    memory: ShareMemory
 
 
 class Place(NamedTuple):

@@ -69,6 +69,7 @@ class ShareFetch:
         for active in self._actives:
             if active.error is ErrorCode.NONE:
                 active.waiting[self._woken] = None
+        self._parts.memory.call_when_not_full(self._woken)
         if not ready:
             self._wait()
             return
@@ -115,6 +116,7 @@ class ShareFetch:
     def _stop_waiting(self) -> None:
         for active in self._actives:
             active.waiting.pop(self._woken, None)
+        self._parts.memory.waiting.pop(self._woken, None)
         if self._operation is not None:
             self._operation.abandon()
             self._operation = None
@@ -183,7 +185,7 @@ class ShareFetch:
         self._vain_looks += 1
         if fetched or self._left_ms <= 0 or self._params.min_bytes <= 0:
             self._finish(fetched)
-        elif self._vain_looks > _MAX_VAIN_LOOKS:
+        elif self._vain_looks > _MAX_VAIN_LOOKS and not self._is_stale:
             self._wait()
         else:
             self._parts.timers.call_soon(self.look)

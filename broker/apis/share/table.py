@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from functools import partial
 
 from ....protocol.apis import ApiKey
-from ...coordinator.entry_memory import EntryMemory
 from ...requests.context import Handler
 from ...share.active_share_partition import ActiveSharePartition
 from ...share.fetched_records import ShareFetchParts
 from ...share.first_offset import first_offset
+from ...share.partition_memory import ShareMemory
 from ...share.ports import SharePorts
 from ...share.settings import ShareSettings
 from ...share.share_partitions import SharePartitions
@@ -27,7 +27,7 @@ def share_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     config, partitions, cache, coordination = parts.config, parts.partitions, parts.cache, parts.coordinators.share
     assert coordination is not None
     find_first = partial(first_offset, partitions, parts.clock_ms)
-    memory = EntryMemory(config.int("pybroker.share.states.max.bytes"))
+    memory = ShareMemory(config.int("pybroker.share.states.max.bytes"), parts.timers)
     shares = SharePartitions(
         partitions,
         SharePorts(coordination.states, parts.timers, find_first, memory),
@@ -46,7 +46,7 @@ def share_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
             ShareFetchHandlerParts(
                 shares,
                 cache,
-                ShareFetchParts(partitions.reads, parts.timers, log_start_offset),
+                ShareFetchParts(partitions.reads, parts.timers, memory, log_start_offset),
                 FetchResponses(shares, partitions, cache, parts.throttling),
                 ParkedFetches(config.int("pybroker.fetch.waiting.max.bytes")),
                 parts.throttling,

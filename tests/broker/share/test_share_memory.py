@@ -1,5 +1,6 @@
 """The memory of the share partitions that a broker leads is bounded, and nothing that a member holds is lost for it."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from pybroker.broker.coordinator.share.ports import SharePartitionKey, StateRead
 from pybroker.broker.coordinator.share.state_batch import StateBatch
 from pybroker.protocol.errors import ErrorCode
 from support.in_process.replicas import TOPIC_ID, TP, Replicas
-from support.share_groups.members import ShareMember, ShareWorld
+from support.share_groups.members import ShareMember, ShareWorld, acquired_offsets
 
 _PARTITION_BYTES = 3_100
 _RECORD_BYTES = 270
@@ -60,6 +61,32 @@ async def test_stored_records_over_the_limit_of_memory_are_acquired_until_new_on
     assert await member.offsets(0) == []
     await member.acknowledge((0, 2, [1]))
     assert await member.offsets(0) == [3]
+
+
+async def test_fetch_that_waits_for_memory_gets_records_when_another_partition_gives_some_back(
+    world: ShareWorld,
+) -> None:
+    world.produce(b"a")
+    holder, *others = (ShareMember(world, name, name) for name in "gabc")
+    assert await holder.offsets(0) == [0]
+    for other in others:
+        assert await other.offsets(0, max_records=1) == [0]
+    world.produce(b"b")
+    world.memory.max_bytes = world.memory.used_bytes - 1
+    waiting = [asyncio.ensure_future(other.fetch(0, max_wait_ms=60_000)) for other in others]
+    gone = ShareMember(world, "d", "a")
+    gone.send(0, max_wait_ms=60_000)
+    await asyncio.sleep(0)
+    assert len(world.memory.waiting) == 4
+    gone.disconnect()
+    assert len(world.memory.waiting) == 3
+    await holder.acknowledge((0, 0, [1]))
+    done, pending = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    assert [acquired_offsets(each.result()) for each in done] == [[1]] * len(done)
+    world.memory.max_bytes = 1 << 28
+    holder.disconnect()
+    assert [acquired_offsets(await each) for each in pending] == [[1]] * len(pending)
+    assert not world.memory.waiting
 
 
 async def test_memory_of_records_that_the_log_lost_is_given_back(world: ShareWorld) -> None:

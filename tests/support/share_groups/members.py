@@ -11,12 +11,12 @@ from pybroker.broker.apis.share.fetch_params import ShareFetchHandlerParts
 from pybroker.broker.apis.share.fetch_response import FetchResponses
 from pybroker.broker.apis.share.share_acknowledge import ShareAcknowledge
 from pybroker.broker.apis.share.share_fetch import ShareFetch
-from pybroker.broker.coordinator.entry_memory import EntryMemory
 from pybroker.broker.coordinator.share.ports import SharePartitionKey, StateRead, StateSummary, StateWrite
 from pybroker.broker.network.request import ConnectionInfo
 from pybroker.broker.requests.context import Authorizer, RequestContext
 from pybroker.broker.share.fetched_records import ShareFetchParts
 from pybroker.broker.share.first_offset import first_offset
+from pybroker.broker.share.partition_memory import ShareMemory
 from pybroker.broker.share.ports import SharePorts
 from pybroker.broker.share.settings import ShareSettings
 from pybroker.broker.share.share_partitions import SharePartitions
@@ -96,7 +96,7 @@ class ShareWorld:
         self.hints = FixedHints()
         self.state = MemoryShareState()
         self.time = VirtualTime()
-        self.memory = EntryMemory(1 << 28)
+        self.memory = ShareMemory(1 << 28, asyncio.get_running_loop())
         self.settings = ShareSettings(LOCK_MS, 200, 5, reset_timestamp=EARLIEST)
         self.authorizer = authorizer
         find_first = partial(first_offset, replicas.partitions, lambda: NOW_MS)
@@ -111,6 +111,7 @@ class ShareWorld:
         self.fetching = ShareFetchParts(
             replicas.partitions.reads,
             asyncio.get_running_loop(),
+            self.memory,
             lambda active: replicas.hosted(active.place.topic_partition).log.log_start_offset,
         )
         responses = FetchResponses(self.shares, replicas.partitions, self.hints, None)
