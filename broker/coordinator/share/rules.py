@@ -9,15 +9,16 @@ from .state_batch import DeliveryState, StateBatch
 
 __all__ = ["initialized", "is_cold", "read_by_leader", "snapshot_again", "written"]
 
+_FIRST_LEADER_EPOCH = 0
 _STORED = frozenset(DeliveryState)
 
 
 def initialized(state: StoredState | None, state_epoch: int, start_offset: int, now_ms: int) -> Snapshot | ErrorCode:
-    """InitializeShareGroupState: the state begins anew, without batches and without a leader."""
+    """InitializeShareGroupState: the state begins anew, without batches. No leader has read it: Kafka notes epoch 0."""
     if state is not None and NO_EPOCH != state_epoch < state.newest_state_epoch:
         return ErrorCode.FENCED_STATE_EPOCH
     snapshot_epoch = 0 if state is None else state.snapshot.snapshot_epoch + 1
-    return Snapshot(snapshot_epoch, state_epoch, NO_EPOCH, start_offset, UNKNOWN_COUNT, now_ms, now_ms, ())
+    return Snapshot(snapshot_epoch, state_epoch, _FIRST_LEADER_EPOCH, start_offset, UNKNOWN_COUNT, now_ms, now_ms, ())
 
 
 def read_by_leader(

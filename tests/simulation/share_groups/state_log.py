@@ -48,7 +48,8 @@ class Picture:
         return offset
 
     def take_snapshot(self, value: ShareSnapshotValue) -> None:
-        is_initial = value.leader_epoch < 0 and not value.state_batches and value.start_offset != self.start_offset
+        # No leader has written to the state, which may also begin anew in the same state epoch.
+        is_initial = value.leader_epoch <= 0 and value.delivery_complete_count < 0 and not value.state_batches
         if value.state_epoch != self.state_epoch or is_initial:
             self.begin_anew()
         self.state_epoch, self.is_there = value.state_epoch, True

@@ -153,10 +153,10 @@ def test_snapshot_that_forgets_a_record_is_reported() -> None:
 
 def test_state_that_begins_anew_has_a_new_beginning() -> None:
     picture = Picture()
-    picture.take_snapshot(ShareSnapshotValue(state_epoch=1, leader_epoch=-1, start_offset=5))
+    picture.take_snapshot(ShareSnapshotValue(state_epoch=1, leader_epoch=0, start_offset=5))
     picture.take_update(ShareUpdateValue(leader_epoch=2, start_offset=6, state_batches=[batch(6, 6)]))
     assert (picture.begins_at, picture.done_until(), picture.done_until({7})) == (5, 7, 8)
-    picture.take_snapshot(ShareSnapshotValue(state_epoch=1, leader_epoch=-1, start_offset=2))
+    picture.take_snapshot(ShareSnapshotValue(state_epoch=1, leader_epoch=0, start_offset=2))
     assert (picture.begins_at, picture.done_until(), picture.violations) == (2, 2, [])
     picture.begin_anew()
     assert not picture.is_there

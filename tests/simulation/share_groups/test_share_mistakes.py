@@ -26,7 +26,7 @@ CAUGHT_BY: dict[str, tuple[int, str]] = {
     "changes of a group's settings are not seen": (4, "has not been told the new interval"),
     "an altered offset is not stored": (3, "an administrator set"),
     "leaders of earlier epochs may write": (11, "had read"),
-    "the stored start offset may fall": (152, "the group is done until"),
+    "the stored start offset may fall": (7, "the group is done until"),
     "records are deleted that the state of another share partition needs": (1, "needs records that are deleted"),
     "a new snapshot of a cold state lacks what is being written": (20, "comes after"),
     "states of deleted topics are kept": (4, "its state is kept"),

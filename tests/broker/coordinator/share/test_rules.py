@@ -29,8 +29,8 @@ def write(state_epoch: int = 5, leader_epoch: int = 3, start_offset: int = -1) -
     return StateWrite(state_epoch, leader_epoch, start_offset, 2, (BATCH,))
 
 
-def test_state_begins_with_a_snapshot_without_a_leader() -> None:
-    assert initialized(None, 5, 17, NOW_MS) == Snapshot(0, 5, -1, 17, -1, NOW_MS, NOW_MS, ())
+def test_state_begins_with_a_snapshot_of_the_first_leader_epoch() -> None:
+    assert initialized(None, 5, 17, NOW_MS) == Snapshot(0, 5, 0, 17, -1, NOW_MS, NOW_MS, ())
 
 
 def test_state_that_begins_anew_counts_its_snapshots_on() -> None:

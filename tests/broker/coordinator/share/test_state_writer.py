@@ -31,7 +31,7 @@ def change(first_offset: int = 0) -> StateWrite:
 def test_state_is_answered_only_when_it_is_committed() -> None:
     world = begun()
     world.topic.hold()
-    write, read = world.ask("write", KEY, change()), world.ask("read", KEY, -1)
+    write, read = world.ask("write", KEY, change()), world.ask("read", KEY, 0)
     assert (write, read) == ([], [])
     world.topic.release()
     assert (write, read) == ([ErrorCode.NONE], [StateRead(0, 0, (ACCEPTED,))])
@@ -63,7 +63,7 @@ def test_after_a_write_in_doubt_the_state_is_not_used_until_it_is_loaded_again()
     world.topic.refuse(NotLeaderOrFollowerError())
     assert world.ask("write", KEY, change()) == [ErrorCode.NOT_COORDINATOR]
     world.topic.refuse(None)
-    assert world.ask("read", KEY, -1) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert world.ask("read", KEY, 0) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
 
 
 def test_write_that_lasts_too_long_fails_but_takes_effect() -> None:
@@ -72,9 +72,9 @@ def test_write_that_lasts_too_long_fails_but_takes_effect() -> None:
     write, waiting = world.ask("write", KEY, change()), world.ask("read_summary", KEY, 0)
     world.timers.advance(WRITE_TIMEOUT_MS)
     assert write == waiting == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
-    assert world.ask("read", KEY, -1) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert world.ask("read", KEY, 0) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
     world.topic.release()
-    assert world.ask("read", KEY, -1) == [StateRead(0, 0, (ACCEPTED,))]
+    assert world.ask("read", KEY, 0) == [StateRead(0, 0, (ACCEPTED,))]
 
 
 def test_changes_of_a_partition_that_moves_fail_with_not_coordinator() -> None:
@@ -122,7 +122,7 @@ def test_full_memory_takes_writes_after_which_a_state_is_not_larger() -> None:
     replaced = StateBatch(10, 14, 2, 1)
     assert world.ask("write", KEY, StateWrite(0, -1, -1, 0, [replaced])) == [ErrorCode.NONE]
     assert world.ask("write", KEY, change(50)) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
-    assert world.ask("read", KEY, -1) == [StateRead(0, 0, (replaced, *held[1:]))]
+    assert world.ask("read", KEY, 0) == [StateRead(0, 0, (replaced, *held[1:]))]
     used = memory.used_bytes
     assert world.ask("write", KEY, StateWrite(0, -1, 25, 0, [StateBatch(30, 34, 2, 1)])) == [ErrorCode.NONE]
     assert memory.used_bytes < used

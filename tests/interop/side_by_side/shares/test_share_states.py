@@ -19,12 +19,10 @@ from support.processes.kafka_versions import KRaftProcess, libs_of
 pytestmark = pytest.mark.long
 
 EVERYBODY_IS_A_BROKER = {"authorizer.class.name": ACL_AUTHORIZER, "super.users": "User:ANONYMOUS"}
-NO_LEADER = "no leader has read the state yet"
 UNKNOWN = "the code says what is wrong: Kafka looks for a state first"
 GONE = "a state whose topic is gone is deleted, too"
 NO_GROUP = "Kafka's response is empty; here it has an error"
 ALLOWED: dict[str, list[Allowed]] = {
-    "states_begin_and_end": [Allowed("6 *.leaderEpoch", NO_LEADER, 0, -1)],
     "requests_for_wrong_states": [
         *(
             Allowed(f"{step} *(an absent *.errorCode", UNKNOWN, "INVALID_REQUEST", "UNKNOWN_TOPIC_OR_PARTITION")
