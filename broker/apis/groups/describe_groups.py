@@ -17,14 +17,11 @@ from ....protocol.messages.describe_groups import (
 )
 from ...coordinator.group.administration import Administration
 from ...coordinator.group.results import GroupSummary
-from ...coordinator.group.states import GroupState
 from ...requests.authorized_operations import NOT_ASKED
 from ...requests.context import RequestContext
 from ...requests.duplicate_names import has_many_duplicates
 
 __all__ = ["DescribeGroups"]
-
-_DEAD = GroupState.DEAD.value
 
 
 class DescribeGroups:
@@ -47,9 +44,9 @@ class DescribeGroups:
         if not context.may(AclOperation.DESCRIBE, AclResourceType.GROUP, group_id):
             return DescribedGroup(group_id=group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
         summary = self._administration.describe(group_id)
-        if summary.state == _DEAD and context.api_version >= FIRST_WITH_MESSAGE:
-            message = f"Group {group_id} not found."
-            return _described(group_id, replace(summary, error=ErrorCode.GROUP_ID_NOT_FOUND), NOT_ASKED, message)
+        if summary.reason and context.api_version >= FIRST_WITH_MESSAGE:
+            absent = replace(summary, error=ErrorCode.GROUP_ID_NOT_FOUND)
+            return _described(group_id, absent, NOT_ASKED, summary.reason)
         shows_operations = with_operations and summary.error is ErrorCode.NONE
         operations = context.operation_bits(AclResourceType.GROUP, group_id) if shows_operations else NOT_ASKED
         return _described(group_id, summary, operations)

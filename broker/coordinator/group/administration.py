@@ -70,7 +70,9 @@ class Administration:
         if error is not ErrorCode.NONE:
             return GroupSummary(error)
         group = self._registry.get(group_id)
-        return GroupSummary(ErrorCode.NONE, GroupState.DEAD.value) if group is None else group.summary()
+        if group is None:
+            return GroupSummary(ErrorCode.NONE, GroupState.DEAD.value, reason=f"Group {group_id} not found.")
+        return group.summary()
 
     def delete_group(self, group_id: str, done: Callable[[ErrorCode], None] = _ignore) -> ErrorCode:
         """DeleteGroups. NON_EMPTY_GROUP for a group with members.

@@ -112,10 +112,11 @@ class MemberSummary(NamedTuple):
 
 @frozen
 class GroupSummary:
-    """One group in DescribeGroups."""
+    """One group in DescribeGroups. ``reason``: why there is no classic group with this id; empty when there is one."""
 
     error: ErrorCode
     state: str = ""
     protocol_type: str = ""
     protocol_name: str = ""
     members: tuple[MemberSummary, ...] = ()
+    reason: str = ""

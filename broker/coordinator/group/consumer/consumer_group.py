@@ -14,7 +14,7 @@ from ..commit_request import CommitRequest
 from ..modern.assignment import Assignment, pairs
 from ..modern.group import ModernGroup
 from ..offset_expiry import expired_offsets
-from ..results import UNKNOWN_MEMBER_ID, GroupSummary
+from ..results import UNKNOWN_MEMBER_ID
 from ..subscriptions import CONSUMER_PROTOCOL_TYPE
 from .classic_support import ClassicSupport
 from .member import ConsumerMember, nothing_assigned
@@ -111,9 +111,6 @@ class ConsumerGroup(ModernGroup):
     @property
     def protocol_name(self) -> str | None:
         return self.subscriptions.preferred_assignor
-
-    def summary(self) -> GroupSummary:
-        return GroupSummary(ErrorCode.NONE, ConsumerGroupState.DEAD.value)
 
     def owned_by(self, member_id: str) -> Sequence[Assignment]:
         member = self.members.get(member_id)

@@ -4,7 +4,10 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from .....protocol.errors import ErrorCode
 from ..base import GroupBase
+from ..results import GroupSummary
+from ..states import GroupState
 from .assignment import EMPTY, Assignment
 from .memory import assigned_bytes
 
@@ -46,6 +49,10 @@ class ModernGroup(GroupBase):
     @property
     def is_empty(self) -> bool:
         return not self.members
+
+    def summary(self) -> GroupSummary:
+        reason = f"Group {self.group_id} is not a classic group."
+        return GroupSummary(ErrorCode.NONE, GroupState.DEAD.value, reason=reason)
 
     def target_of(self, member_id: str) -> Assignment:
         """The partitions that the member shall get."""

@@ -6,7 +6,6 @@ from .....base.topic_partition import TopicPartition
 from .....protocol.errors import ErrorCode
 from ..commit_request import CommitRequest
 from ..modern.group import ModernGroup
-from ..results import GroupSummary
 
 __all__ = ["GroupWithoutOffsets"]
 
@@ -23,9 +22,6 @@ class GroupWithoutOffsets(ModernGroup):
     @property
     def is_finished(self) -> bool:
         return False
-
-    def summary(self) -> GroupSummary:
-        return GroupSummary(ErrorCode.NONE, "Dead")
 
     def refuses_commit(self, request: CommitRequest, *, is_transactional: bool) -> ErrorCode:
         return ErrorCode.GROUP_ID_NOT_FOUND

@@ -4,6 +4,7 @@ import pytest
 from pybroker.base.acls import AclOperation, AclResourceType
 from pybroker.broker.apis.groups.consumer_group_describe import ConsumerGroupDescribe
 from pybroker.broker.apis.groups.consumer_group_heartbeat import ConsumerGroupHeartbeat
+from pybroker.broker.apis.groups.describe_groups import DescribeGroups
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import (
     ErrorCode,
@@ -19,6 +20,7 @@ from pybroker.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from pybroker.protocol.messages.describe_groups import DescribeGroupsRequest
 from support.in_process.authorized_broker import RecordingAuthorizer
 from support.in_process.consumer_groups import Topics
 from support.in_process.consumer_world import ConsumerWorld
@@ -89,6 +91,20 @@ async def test_every_version_of_describe_shows_the_members(version: int) -> None
     assert (topic.topic_name, topic.partitions) == ("t", [0, 1])
     assert member.member_type == (CONSUMER if version >= 1 else UNKNOWN_TYPE)
     assert unknown.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("version", "code", "message"),
+    [(5, ErrorCode.NONE, None), (6, ErrorCode.GROUP_ID_NOT_FOUND, "Group g is not a classic group.")],
+)
+async def test_describe_groups_says_that_a_consumer_group_is_no_classic_group(
+    version: int, code: ErrorCode, message: str | None
+) -> None:
+    world = await ConsumerWorld.loaded(Topics(t=2))
+    await join(world)
+    handler = DescribeGroups(world.coordinator.administration)
+    (group,) = (await call(handler, version, DescribeGroupsRequest(groups=["g"]))).groups
+    assert (group.error_code, group.error_message, group.group_state) == (code, message, "Dead")
 
 
 @pytest.mark.parametrize("denied", [(READ_GROUP, GroupAuthorizationError), (DESCRIBE_TOPIC, TopicAuthorizationError)])
