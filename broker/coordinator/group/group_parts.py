@@ -41,21 +41,25 @@ class GroupParts:
         consumers: ConsumerPorts,
         reload: Callable[[int], None],
     ) -> None:
-        max_batch_bytes = internal_log.max_batch_bytes
         registry = GroupRegistry(lambda: internal_log.partition_count, settings.max_bytes, scheduler.time)
-        log = RecordLog(sink, registry.partition_for, now_ms, Codec(settings.compression_codec), internal_log.refusal)
+        log = RecordLog(
+            sink,
+            registry.partition_for,
+            now_ms,
+            Codec(settings.compression_codec),
+            internal_log.refusal,
+            internal_log.max_batch_bytes,
+        )
         self.log = log
         group_log = GroupLog(log)
-        offset_log = OffsetLog(log, lambda group_id: max_batch_bytes(registry.partition_for(group_id)))
+        offset_log = OffsetLog(log)
         rebalances = Rebalances(settings, scheduler, now_ms, group_log)
         joins = Joins(settings, rebalances, group_log, new_uuid)
         syncs = Syncs(rebalances, group_log, lambda size_bytes: registry.has_space_for(size_bytes, now_ms()))
         self.registry = registry
         self.rebalances = rebalances
         conversions = Conversions(consumers.settings, settings.max_size, consumers.topics, rebalances, joins, now_ms)
-        self.consumers = ConsumerGroups(
-            registry, log, scheduler, now_ms, new_uuid, consumers, max_batch_bytes, reload, conversions
-        )
+        self.consumers = ConsumerGroups(registry, log, scheduler, now_ms, new_uuid, consumers, reload, conversions)
         self.membership = Membership(settings, registry, rebalances, joins, syncs, offset_log, self.consumers, now_ms)
         self.commits = Commits(settings, registry, rebalances, offset_log, now_ms)
         self.administration = Administration(settings, registry, Deletions(registry, offset_log, reload), now_ms)

@@ -1,7 +1,7 @@
 """Writes committed offsets, and the tombstones of offsets and groups, to ``__consumer_offsets``."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
@@ -32,11 +32,10 @@ def commit_error(code: ErrorCode) -> ErrorCode:
 
 
 class OffsetLog:
-    """Writes by ``log``. ``max_batch_bytes``: of the partition of a group id; None when it is not on this broker."""
+    """Writes by ``log``."""
 
-    def __init__(self, log: RecordLog, max_batch_bytes: Callable[[str], int | None]) -> None:
+    def __init__(self, log: RecordLog) -> None:
         self._log = log
-        self._max_batch_bytes = max_batch_bytes
 
     def refusal(self, group_id: str) -> ErrorCode:
         """Why the log would refuse a batch now; see `RecordLog`."""
@@ -67,7 +66,7 @@ class OffsetLog:
         again when the offsets expire again.
         """
         keys = (*(encode_offset_key(group_id, p) for p in partitions), *group_keys)
-        batches = list(tombstone_batches(keys, bytes, self._max_batch_bytes(group_id)))
+        batches = list(tombstone_batches(keys, bytes, self._log.max_batch_bytes(group_id)))
         ended = 0
         errors: list[KafkaError] = []
 

@@ -25,7 +25,8 @@ TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LA
 class RecordLog:
     """``partition_for``: the partition of a group id. ``now_ms``: the wall clock.
 
-    ``refusal``: why a partition would refuse a batch now; NONE: no reason is known.
+    ``refusal``: why a partition would refuse a batch now; NONE: no reason is known. ``max_batch_bytes``: of a
+    partition; None when it is not on this broker.
     """
 
     def __init__(
@@ -35,16 +36,22 @@ class RecordLog:
         now_ms: Callable[[], int],
         codec: Codec = Codec.NONE,
         refusal: Callable[[int], ErrorCode] = lambda partition: ErrorCode.NONE,
+        max_batch_bytes: Callable[[int], int | None] = lambda partition: None,
     ) -> None:
         self._sink = sink
         self._partition_for = partition_for
         self._now_ms = now_ms
         self._codec = codec
         self._refusal = refusal
+        self._max_batch_bytes = max_batch_bytes
 
     def refusal(self, group_id: str) -> ErrorCode:
         """Why a batch that awaits replicas would be refused now, before anything changes in memory."""
         return self._refusal(self._partition_for(group_id))
+
+    def max_batch_bytes(self, group_id: str) -> int | None:
+        """The largest batch of the group's partition now; None when the partition is not on this broker."""
+        return self._max_batch_bytes(self._partition_for(group_id))
 
     def append(
         self,

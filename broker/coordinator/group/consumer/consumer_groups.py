@@ -92,8 +92,7 @@ NO_TOPICS = ConsumerPorts(ConsumerGroupSettings(), _NoTopics())
 class ConsumerGroups:
     """The consumer groups of the registry.
 
-    ``now_ms``: the wall clock. ``new_member_id``: for members that have none. ``max_batch_bytes``: of a partition; None
-    when it is not on this broker. ``reload`` loads a partition anew.
+    ``now_ms``: the wall clock. ``new_member_id``: for members that have none. ``reload`` loads a partition anew.
     """
 
     def __init__(
@@ -104,7 +103,6 @@ class ConsumerGroups:
         now_ms: Callable[[], int],
         new_member_id: Callable[[], str],
         ports: ConsumerPorts,
-        max_batch_bytes: Callable[[int], int | None],
         reload: Callable[[int], None],
         conversions: Conversions,
     ) -> None:
@@ -117,7 +115,7 @@ class ConsumerGroups:
         """How often the epoch of a group rose since the start."""
         self._space = GroupSpace(registry, now_ms)
         self._index = SubscriptionIndex()
-        self._writer = GroupWriter(registry, log, max_batch_bytes, self._applied, reload)
+        self._writer = GroupWriter(registry, log, self._applied, reload)
         self._timers = MemberTimers(scheduler, self._session_timeout_ms, self._remove, self._writer.pause_ms)
         self._targets = TargetRuns(scheduler, settings, ports.topics, ASSIGNORS, self._target_computed)
         self._patterns = PatternResolution(scheduler, now_ms, settings, ports.topics, self._patterns_resolved)

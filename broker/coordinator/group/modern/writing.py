@@ -37,22 +37,17 @@ R = TypeVar("R")
 
 
 class GroupWriter(Generic[G, R]):
-    """``max_batch_bytes``: of a partition; None when it is not on this broker.
-
-    ``applied`` is called with the group and its new records. ``reload`` loads a partition anew.
-    """
+    """``applied`` is called with the group and its new records. ``reload`` loads a partition anew."""
 
     def __init__(
         self,
         registry: GroupRegistry,
         log: RecordLog,
-        max_batch_bytes: Callable[[int], int | None],
         applied: Callable[[G, Sequence[R]], None],
         reload: Callable[[int], None],
     ) -> None:
         self._registry = registry
         self._log = log
-        self._max_batch_bytes = max_batch_bytes
         self._applied = applied
         self._reload = reload
         self._newest: dict[str, _Batch] = {}
@@ -84,8 +79,7 @@ class GroupWriter(Generic[G, R]):
         tombstones: Sequence[bytes] = () if replaced is None else replaced.tombstones()
         own = map(group.encoded, records) if encoded is None else encoded
         pairs = [*((key, None) for key in tombstones), *own]
-        partition = self._registry.partition_of(group_id)
-        if not self._fits(partition, pairs):
+        if not self._fits(group_id, pairs):
             logger.warning("group %s: change not stored, because its records are too large", group_id, extra=QUIET)
             return False
         if replaced is not None:
@@ -103,7 +97,7 @@ class GroupWriter(Generic[G, R]):
         assignments = {member_id: member.assignment for member_id, member in classic.members.items()}
         record = (encode_group_key(classic.group_id), encode_group(classic, assignments))
         pairs = [*((key, None) for key in group.tombstones()), record]
-        if not self._fits(self._registry.partition_of(group.group_id), pairs):
+        if not self._fits(group.group_id, pairs):
             return False
         self._registry.replace(group, classic)
         self._append(classic, pairs, done)
@@ -131,8 +125,8 @@ class GroupWriter(Generic[G, R]):
         else:
             batch.waiting.append(done)
 
-    def _fits(self, partition: int, pairs: Iterable[tuple[bytes, bytes | None]]) -> bool:
-        limit = self._max_batch_bytes(partition)
+    def _fits(self, group_id: str, pairs: Iterable[tuple[bytes, bytes | None]]) -> bool:
+        limit = self._log.max_batch_bytes(group_id)
         size = BATCH_BYTES + sum(len(key) + len(value or b"") + RECORD_BYTES for key, value in pairs)
         return limit is None or size <= limit
 

@@ -59,10 +59,7 @@ class SharePorts(NamedTuple):
 
 
 class ShareGroups:
-    """The share groups of the registry.
-
-    ``max_batch_bytes``: of a partition; None when it is not on this broker. ``reload`` loads a partition anew.
-    """
+    """The share groups of the registry. ``reload`` loads a partition anew."""
 
     def __init__(
         self,
@@ -71,14 +68,13 @@ class ShareGroups:
         scheduler: Scheduler,
         now_ms: Callable[[], int],
         ports: SharePorts,
-        max_batch_bytes: Callable[[int], int | None],
         reload: Callable[[int], None],
     ) -> None:
         self.lookup = ShareGroupLookup(registry, now_ms)
         self._space = GroupSpace(registry, now_ms)
         self._ports = ports
         self._index = ShareTopicIndex(ports.topics)
-        self._writer = GroupWriter(registry, log, max_batch_bytes, self._applied, reload)
+        self._writer = GroupWriter(registry, log, self._applied, reload)
         self._sessions = Sessions(
             scheduler,
             self._session_timeout_ms,

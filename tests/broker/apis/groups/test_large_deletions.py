@@ -121,6 +121,8 @@ class RefusingSink:
 def test_no_batch_of_tombstones_is_written_after_one_that_was_refused() -> None:
     sink = RefusingSink()
     told: list[AppendOutcome] = []
-    log = OffsetLog(RecordLog(sink, lambda group_id: 0, lambda: 0), lambda group_id: _MAX_MESSAGE_BYTES)
+    log = OffsetLog(
+        RecordLog(sink, lambda group_id: 0, lambda: 0, max_batch_bytes=lambda partition: _MAX_MESSAGE_BYTES)
+    )
     log.store_tombstones(GROUP, _PARTITIONS, [b"own key"], told.append)
     assert (sink.count, told) == (1, [sink.error])

@@ -16,6 +16,9 @@ class FailingLog:
     def __init__(self, code: ErrorCode) -> None:
         self._code = code
 
+    def max_batch_bytes(self, group_id: str) -> None:
+        return None
+
     def append(
         self, group_id: str, pairs: Iterable[tuple[bytes, bytes | None]], done: Callable[[object], None]
     ) -> None:
@@ -40,7 +43,6 @@ def test_member_whose_change_is_not_written_gets_an_error_that_its_client_knows(
     writer: GroupWriter[ConsumerGroup, GroupRecord] = GroupWriter(
         registry,
         log,  # type: ignore[arg-type]  # a fake
-        lambda partition: None,
         lambda group, records: None,
         lambda partition: None,
     )
