@@ -54,7 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kill-seed", type=int, default=1, help="fixes the moments at which it does")
     parser.addoption("--fault-minutes", type=float, default=10, help="for how long brokers of a cluster fail")
     parser.addoption("--fault-seed", type=int, default=None, help="fixes how they do, as far as processes let that be")
-    parser.addoption("--fuzz-frames", type=int, default=20_000, help="how many mutated frames a broker is sent")
+    parser.addoption("--fuzz-frames", type=int, default=8_000, help="how many mutated frames a broker is sent")
     parser.addoption("--fuzz-seed", type=int, default=1, help="fixes the frames")
     parser.addoption("--fuzz-replay", default=None, help="a file that a failure saved: send its frames again")
 

@@ -20,6 +20,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.timeout(seconds))
 
 
+@pytest.fixture(params=[pytest.param(1, marks=pytest.mark.long), 3], ids=lambda step: f"step {step}")
+def step(request: pytest.FixtureRequest) -> int:
+    """Of the operations of a run that fail in their turn, the test takes one of so many."""
+    return int(request.param)
+
+
 @pytest.fixture
 def quick_disk() -> Iterator[Path]:
     """A directory in memory if the machine has one."""

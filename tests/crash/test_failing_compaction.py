@@ -107,9 +107,9 @@ def check_goes_on(store: LogStore, expected: Contents) -> None:
     check_all_are_compacted(store, due)
 
 
-def test_only_the_failing_disk_goes_offline_during_compaction(quick_disk: Path) -> None:
+def test_only_the_failing_disk_goes_offline_during_compaction(step: int, quick_disk: Path) -> None:
     count = len(operations_of_a_compaction(quick_disk / "count"))
-    for number in range(count):
+    for number in range(0, count, step):
         root = quick_disk / str(number)
         root.mkdir()
         with noting(f"operation {number} of {count}, see {root}"):
@@ -130,9 +130,9 @@ def test_only_the_failing_disk_goes_offline_during_compaction(quick_disk: Path) 
     print(f"{count} operations, each failed in its turn")
 
 
-def test_compaction_of_a_log_is_postponed_after_a_full_disk(quick_disk: Path) -> None:
+def test_compaction_of_a_log_is_postponed_after_a_full_disk(step: int, quick_disk: Path) -> None:
     count = len(operations_of_a_compaction(quick_disk / "count"))
-    for number in range(count):
+    for number in range(1 % step, count, step):
         root = quick_disk / str(number)
         root.mkdir()
         with noting(f"operation {number} of {count}, see {root}"):
@@ -148,11 +148,11 @@ def test_compaction_of_a_log_is_postponed_after_a_full_disk(quick_disk: Path) ->
     print(f"{count} operations, no space for each of them, one after another")
 
 
-def test_full_disk_serves_reads_and_compacts_when_there_is_space(quick_disk: Path) -> None:
+def test_full_disk_serves_reads_and_compacts_when_there_is_space(step: int, quick_disk: Path) -> None:
     """Also if the broker dies while the disk is full."""
     count = sum(changes(operation) for operation in operations_of_a_compaction(quick_disk / "count").operations)
     served_from_swap_files = 0
-    for number in range(count):
+    for number in range(2 % step, count, step):
         root, killed = quick_disk / str(number), quick_disk / f"{number} killed"
         root.mkdir()
         with noting(f"from operation {number} of {count} on, see {root}"):
@@ -174,4 +174,4 @@ def test_full_disk_serves_reads_and_compacts_when_there_is_space(quick_disk: Pat
             shutil.rmtree(root)
             shutil.rmtree(killed)
     print(f"{count} operations, the disk full from each on in its turn")
-    assert served_from_swap_files > 2
+    assert served_from_swap_files > 2 // step

@@ -136,8 +136,8 @@ def _disks_of(operations: Sequence[Operation]) -> dict[int, int]:
 class PowerCut:
     """All the states of a history, point by point. `singles` says at which points each operation is lost alone.
 
-    At each point there are `samples` of other combinations, and `unordered_samples` in which names keep no order. Of
-    the parts that a torn write may leave, `torn_samples` are taken; None: all.
+    At each `step`th point there are `samples` of other combinations, and `unordered_samples` in which names keep no
+    order. Of the parts that a torn write may leave, `torn_samples` are taken; None: all.
     """
 
     def __init__(
@@ -150,6 +150,7 @@ class PowerCut:
         names_in_order: bool = True,
         unordered_samples: int = 0,
         torn_samples: int | None = None,
+        step: int = 1,
     ) -> None:
         self._operations = list(history.operations)
         self._directories = history.directories()
@@ -159,6 +160,7 @@ class PowerCut:
         self._names_in_order = names_in_order
         self._unordered_samples = unordered_samples
         self._torn_samples = torn_samples
+        self._step = step
         self._random = random.Random(seed)
 
     def states(self) -> Iterator[tuple[int, Remains]]:
@@ -168,7 +170,8 @@ class PowerCut:
             if self._singles(point, operation):
                 yield from ((point, remains) for remains in self._single_losses(disk))
             disk.apply(operation)
-            yield from ((point + 1, remains) for remains in self._usual_states(disk, operation))
+            if point % self._step == 0:
+                yield from ((point + 1, remains) for remains in self._usual_states(disk, operation))
         yield from ((len(self._operations), remains) for remains in self._single_losses(disk))
 
     def _usual_states(self, disk: Disk, last: Operation) -> Iterator[Remains]:
