@@ -102,7 +102,9 @@ def check(groups: Groups) -> None:
     assert "deleted" not in groups.names()
 
 
-@pytest.mark.parametrize("rolled", [False, True], ids=["in one segment", "in rolled segments"])
+@pytest.mark.parametrize(
+    "rolled", [pytest.param(False, marks=pytest.mark.long), True], ids=["in one segment", "in rolled segments"]
+)
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_deleted_groups_and_offsets_stay_deleted_after_a_restart(
     end: str, rolled: bool, start_broker: StartBroker

@@ -2,7 +2,7 @@
 
 import pytest
 from confluent_kafka import Producer
-from support.clients.member_processes import CLIENTS, Members
+from support.clients.member_processes import Members, mostly
 from support.clients.topics import create_topic
 from support.processes.broker_process import BrokerProcess
 from support.processes.started_broker import StartBroker
@@ -19,8 +19,8 @@ def produce(servers: str, topic: str, word: str) -> set[str]:
     return {f"{word}-{partition}" for partition in range(2)}
 
 
-@pytest.mark.parametrize("end", ["stop", "kill"])
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("end", [pytest.param("stop", marks=pytest.mark.long), "kill"])
+@pytest.mark.parametrize("client", mostly("java", "confluent"))
 def test_members_continue_without_rebalance_after_a_broker_restart(
     client: str, end: str, start_broker: StartBroker, topic: str, group: str
 ) -> None:

@@ -11,7 +11,7 @@ from support.clients.topics import create_topic
 PARTITIONS = 6
 
 
-@pytest.mark.parametrize("assignor", ASSIGNORS)
+@pytest.mark.parametrize("assignor", [ASSIGNORS[0], pytest.param(ASSIGNORS[1], marks=pytest.mark.long)])
 def test_group_of_three_clients_rebalances_without_loss(
     servers: str, topic: str, group: str, assignor: str, tmp_path: Path
 ) -> None:

@@ -89,7 +89,7 @@ def committed_for_a_millisecond(known: Offsets, group: str, topic: str) -> None:
 
 
 @pytest.mark.parametrize("committed", [committed_by_hand_an_hour_ago, committed_for_a_millisecond])
-@pytest.mark.parametrize("end", ["stop", "kill"])
+@pytest.mark.parametrize("end", [pytest.param("stop", marks=pytest.mark.long), "kill"])
 def test_expired_offset_is_removed_permanently_and_fresh_one_stays(
     committed: Callable[[Offsets, str, str], None], end: str, start_broker: StartBroker, topic: str, group: str
 ) -> None:

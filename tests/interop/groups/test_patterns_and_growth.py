@@ -5,12 +5,12 @@ from itertools import count
 
 import pytest
 from confluent_kafka import Producer
-from support.clients.member_processes import CLIENTS, Members
+from support.clients.member_processes import Members, mostly
 from support.clients.topics import create_topic, grow_topic
 
 
-@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("assignor", [pytest.param("range", marks=pytest.mark.long), "cooperative-sticky"])
+@pytest.mark.parametrize("client", mostly("java", "kafka-python"))
 def test_two_members_with_pattern_share_a_new_topic_and_new_partitions(
     client: str, assignor: str, servers: str, topic: str, group: str
 ) -> None:

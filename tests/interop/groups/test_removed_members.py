@@ -48,7 +48,7 @@ def state_of(servers: str, group: str) -> str:
     return str(admin.describe_consumer_groups([group])[group].result().state.name)
 
 
-@pytest.mark.parametrize("remove", [remove_by_java, remove_by_kafka_python])
+@pytest.mark.parametrize("remove", [pytest.param(remove_by_java, marks=pytest.mark.long), remove_by_kafka_python])
 def test_dead_static_members_can_be_removed_before_their_session_expires(
     remove: Callable[..., list[str]], members: Members, servers: str, topic: str, group: str
 ) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Producer
-from support.clients.member_processes import CLIENTS, MemberProcess, Members
+from support.clients.member_processes import MemberProcess, Members, mostly
 from support.clients.topics import create_topic
 
 PARTITIONS = 2
@@ -43,7 +43,7 @@ def two_members(members: Members, client: str, topic: str, session_ms: int) -> t
     return one, two
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", mostly("kafka-python"))
 def test_killed_static_member_back_before_its_session_expires_causes_no_rebalance(
     client: str, members: Members, servers: str, topic: str
 ) -> None:
@@ -59,7 +59,7 @@ def test_killed_static_member_back_before_its_session_expires_causes_no_rebalanc
     assert {value.removeprefix("after-") for value in back.read} == {str(partition) for _, partition in place_of_one}
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", mostly("confluent"))
 def test_killed_static_member_loses_partitions_when_its_session_expires(
     client: str, members: Members, servers: str, topic: str
 ) -> None:
@@ -73,7 +73,7 @@ def test_killed_static_member_loses_partitions_when_its_session_expires(
     assert {(topic, partition) for partition in range(PARTITIONS)} in two.taken
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", mostly("java"))
 def test_older_member_is_fenced_by_newer_member_of_the_same_instance(
     client: str, members: Members, servers: str, topic: str
 ) -> None:

@@ -7,17 +7,27 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from types import TracebackType
+from typing import TYPE_CHECKING
 
+import pytest
 from support.clients.foreign_clients import PROGRAMS
 from support.processes.java_programs import java_program
 from support.processes.kafka_versions import libs_of
 from support.time.patience import HANGS_AFTER_S, await_thread
 
-__all__ = ["CLIENTS", "MemberProcess", "Members"]
+if TYPE_CHECKING:
+    from _pytest.mark.structures import ParameterSet
+
+__all__ = ["CLIENTS", "MemberProcess", "Members", "mostly"]
 
 CLIENTS = ("java", "confluent", "kafka-python")
 Place = tuple[str, int]
 """Topic and partition."""
+
+
+def mostly(*usual: str) -> "list[ParameterSet]":
+    """Returns all clients as the parameters of a test, of which only `usual` run outside of long runs."""
+    return [pytest.param(client, marks=() if client in usual else pytest.mark.long) for client in CLIENTS]
 
 
 def _member_command(client: str) -> list[str]:
