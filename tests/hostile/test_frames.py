@@ -49,7 +49,9 @@ def test_stalled_partial_frames_that_fill_the_memory_give_way_to_large_requests(
     field.recovers(lines=2, mib=AT_REST_MIB)
 
 
-@pytest.mark.parametrize("size", [2**31 - 1, 104_857_601, 0, -1, -(2**31)])
+@pytest.mark.parametrize(
+    "size", [2**31 - 1, *(pytest.param(each, marks=pytest.mark.long) for each in (104_857_601, 0, -(2**31))), -1]
+)
 def test_impossible_frame_size_closes_the_connection_and_is_logged_once(field: Arena, size: int) -> None:
     for _ in range(100):
         field.is_hung_up(field.throw(struct.pack(">i", size) + b"\0" * 20))
@@ -88,7 +90,9 @@ def test_random_bodies_behind_valid_headers_of_every_api_do_no_harm(field: Arena
     field.recovers(lines=6, mib=AT_REST_MIB, files=1000)
 
 
-@pytest.mark.parametrize("count", [2**31 - 1, 2**31 - 2, 100_000_000])
+@pytest.mark.parametrize(
+    "count", [2**31 - 1, *(pytest.param(each, marks=pytest.mark.long) for each in (2**31 - 2, 100_000_000))]
+)
 @pytest.mark.parametrize(
     ("request_type", "version", "before"),
     [
@@ -107,7 +111,7 @@ def test_array_with_a_huge_announced_length_takes_no_memory(
     field.recovers(lines=1, mib=AT_REST_MIB)
 
 
-@pytest.mark.parametrize("count", [2**31 - 1, 2**28])
+@pytest.mark.parametrize("count", [2**31 - 1, pytest.param(2**28, marks=pytest.mark.long)])
 def test_compact_array_with_a_huge_announced_length_takes_no_memory(field: Arena, count: int) -> None:
     varint = b""
     while count > 0x7F:

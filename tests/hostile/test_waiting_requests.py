@@ -55,7 +55,7 @@ def read_answer(peer: socket.socket) -> None:
     assert len(peer.recv(size, socket.MSG_WAITALL)) == size
 
 
-@pytest.mark.parametrize("size_mib", [1, 8])
+@pytest.mark.parametrize("size_mib", [pytest.param(1, marks=pytest.mark.long), 8])
 def test_waiting_request_does_not_keep_unread_bytes_of_its_frame(open_arena: OpenArena, size_mib: int) -> None:
     # On a busy machine many of them may arrive, or be queued, at the same time.
     limits = ("queued.max.request.bytes", "socket.request.max.bytes")
