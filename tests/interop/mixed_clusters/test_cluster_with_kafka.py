@@ -124,7 +124,11 @@ def cluster(tmp_path: Path) -> Iterator[MixedCluster]:
     cluster.close()
 
 
-@pytest.mark.parametrize("controller_id", [OURS, KAFKA], ids=["pybroker is controller", "Kafka is controller"])
+@pytest.mark.parametrize(
+    "controller_id",
+    [OURS, pytest.param(KAFKA, marks=pytest.mark.long)],
+    ids=["pybroker is controller", "Kafka is controller"],
+)
 def test_pybroker_and_kafka_replicate_through_restarts_to_equal_logs(cluster: MixedCluster, controller_id: int) -> None:
     for broker_id in sorted((OURS, KAFKA), key=lambda each: each != controller_id):
         cluster.start(broker_id)
@@ -156,6 +160,7 @@ def test_pybroker_and_kafka_replicate_through_restarts_to_equal_logs(cluster: Mi
         assert epochs[1][: len(epochs[0])] == epochs[0]
 
 
+@pytest.mark.long
 def test_transaction_coordinated_by_kafka_ends_in_partition_led_by_pybroker(cluster: MixedCluster) -> None:
     cluster.start(KAFKA)
     cluster.start(OURS)

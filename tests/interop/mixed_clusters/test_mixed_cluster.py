@@ -105,6 +105,7 @@ def consume(servers: str, group: str, amount: int) -> list[int]:
     return values
 
 
+@pytest.mark.long
 def test_kafka_and_pybroker_replicate_lead_and_take_over_in_one_cluster(cluster: MixedCluster) -> None:
     admin = KafkaAdminClient(bootstrap_servers=cluster.servers)
     admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3)])

@@ -43,7 +43,11 @@ def create_topics(cluster: MixedCluster) -> None:
         cluster.create_topic(topic, [OURS, FIRST, SECOND], [OURS, SECOND, FIRST], config=compact)
 
 
-@pytest.mark.parametrize("controller", [FIRST, OURS], ids=["Kafka is controller", "pybroker is controller"])
+@pytest.mark.parametrize(
+    "controller",
+    [pytest.param(FIRST, marks=pytest.mark.long), OURS],  # the second ends with a Kafka as controller
+    ids=["Kafka is controller", "pybroker is controller"],
+)
 def test_mixed_cluster_keeps_its_promises_under_load(cluster: MixedCluster, controller: int) -> None:
     cluster.start(controller, *(broker_id for broker_id in BROKERS if broker_id != controller))
     assert cluster.controller == controller

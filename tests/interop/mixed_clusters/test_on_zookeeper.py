@@ -244,6 +244,7 @@ def test_broker_authenticates_to_zookeeper_by_digest(tmp_path: Path, zookeeper: 
     on_zookeeper(tmp_path / "two", connect, broker_id="2", **digest).start().stop()
 
 
+@pytest.mark.long
 def test_kafka_takes_over_tree_and_log_directory_and_hands_them_back(
     tmp_path: Path, zookeeper: ZooKeeperProcess, connect: str
 ) -> None:

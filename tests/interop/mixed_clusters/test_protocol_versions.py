@@ -44,7 +44,7 @@ ROUNDS = ["3.0", "3.0", "3.1", "3.2", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", 
 """Both kinds are controller in turn. AlterPartition v1 (only in 3.2, sent by the other broker) and ListOffsets v9 (only
 in 3.9, sent by the controller) need both kinds as controller.
 """
-FEW_ROUNDS = ["3.0", "3.0", "3.2", "3.9"]
+FEW_ROUNDS = ["3.0", "3.0", "3.9"]
 VERSIONS = ["3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9"]
 REQUESTS: Mapping[ApiKey, list[int]] = {
     ApiKey.LEADER_AND_ISR: [5, 5, 6, 6, 7, 7, 7, 7, 7, 7],

@@ -90,7 +90,7 @@ def add_acls(admin: AdminClient, permission: AclPermissionType, *operations: Acl
         done.result()
 
 
-@pytest.mark.parametrize("first", ["kafka", "pybroker"])
+@pytest.mark.parametrize("first", [pytest.param("kafka", marks=pytest.mark.long), "pybroker"])
 def test_brokers_of_both_kinds_log_in_to_each_other_and_share_users_and_acls(
     first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -274,7 +274,11 @@ def identities_and_settings(servers: str) -> Any:
 # -- the tests
 
 
-@pytest.mark.parametrize("order", [(Pybroker, Kafka, Pybroker), (Kafka, Pybroker, Kafka)], ids=["there", "back"])
+@pytest.mark.parametrize(
+    "order",
+    [(Pybroker, Kafka, Pybroker), pytest.param((Kafka, Pybroker, Kafka), marks=pytest.mark.long)],
+    ids=["there", "back"],
+)
 def test_kafka_and_pybroker_continue_on_each_others_data_directory(
     order: tuple[type[Pybroker | Kafka], ...], tmp_path: Path
 ) -> None:

@@ -56,6 +56,7 @@ def consume(cluster: MixedCluster, count: int) -> int:
     return read
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("controller", [OURS, KAFKA])
 def test_brokers_of_both_kinds_replicate_and_control_by_tls(cluster: MixedCluster, controller: int) -> None:
     cluster.start(controller, KAFKA if controller == OURS else OURS)

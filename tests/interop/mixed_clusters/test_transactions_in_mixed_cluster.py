@@ -49,6 +49,7 @@ def find(cluster: ClusterProcesses, transactional_id: str) -> Coordinator:
     return await_answer(ask, lambda found: found.error_code != ErrorCode.COORDINATOR_NOT_AVAILABLE, "an answer")
 
 
+@pytest.mark.long
 def test_pybroker_names_the_leader_of_the_partition_as_coordinator(cluster: ClusterProcesses) -> None:
     """Also if a client is the first to ask, which creates the topic; each broker leads one of its two partitions."""
     for transactional_id in "a", "b":  # one in each partition
