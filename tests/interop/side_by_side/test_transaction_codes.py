@@ -18,7 +18,8 @@ from support.transaction_codes import Case, cases_in, differences_of_pybroker, r
 
 KAFKA, PYBROKER, PYBROKER_ALONE = "Kafka", "pybroker", "pybroker alone"
 IN_LONG_RUNS = pytest.mark.long
-
+USUAL = ("Empty, fenced", "Ongoing with records", "CompleteCommit")
+"""The situations that are tried in all runs."""
 
 EXPIRING = {
     "transactional.id.expiration.ms": "5000",
@@ -69,7 +70,13 @@ def is_kafka(request: pytest.FixtureRequest) -> bool:
     return bool(request.node.callspec.params["stage"] == KAFKA)
 
 
-@pytest.mark.parametrize("situation", SITUATIONS.values(), ids=lambda situation: situation.name)
+@pytest.mark.parametrize(
+    "situation",
+    [
+        pytest.param(each, id=each.name, marks=() if each.name in USUAL else IN_LONG_RUNS)
+        for each in SITUATIONS.values()
+    ],
+)
 def test_transactional_requests_get_the_codes_of_kafka(stage: Stage, is_kafka: bool, situation: Situation) -> None:
     if situation.needs_silent_broker and not stage.has_silent_broker:
         pytest.skip("a broker alone writes every marker and commits every record at once")
