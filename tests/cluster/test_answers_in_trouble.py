@@ -26,6 +26,8 @@ ANSWERED_WITHOUT_ZOOKEEPER = {
     "UpdateFeatures, of the controller",
 }
 """Kafka answers these when ZooKeeper is back; pybroker answers at once."""
+LIKE_OTHERS = (Trouble.CONTROLLER_KILLED, Trouble.CONTROLLER_KILLED_EARLY, Trouble.ZOOKEEPER_KILLED)
+"""Connections are refused where in the trouble of a stopped process there is no answer, which holds back more."""
 AT_ONCE: Bounds = (0.0, 0.0)
 FETCH_WAIT_S = 0.5
 """DeleteRecords waits until the followers' next fetches, so Kafka's time differs from run to run by so much."""
@@ -62,7 +64,17 @@ def late_requests(directory: Path, trouble: Trouble) -> dict[str, AnswerTime]:
     return {time.name: time for time in times if is_late(time, bounds.get(time.name, AT_ONCE))}
 
 
-@pytest.mark.parametrize("trouble", Trouble, ids=lambda trouble: trouble.value.replace(", ", " ").replace(" ", "-"))
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        pytest.param(
+            each,
+            id=each.value.replace(", ", " ").replace(" ", "-"),
+            marks=pytest.mark.long if each in LIKE_OTHERS else (),
+        )
+        for each in Trouble
+    ],
+)
 def test_no_request_holds_its_connection_back_longer_than_with_kafka(trouble: Trouble, tmp_path: Path) -> None:
     late = late_requests(tmp_path / "first", trouble)
     if late:
