@@ -46,7 +46,7 @@ SHARE = st.floats(0, 1)
 EARLIEST, LATEST = -2, -1
 REMEMBERED = 5
 # Without shrinking, which would start a hundred brokers.
-QUICK = settings(max_examples=15, stateful_step_count=30, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+QUICK = settings(max_examples=10, stateful_step_count=30, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 SETTINGS = {"log.segment.bytes": "1000", "log.index.interval.bytes": "100", "offsets.topic.num.partitions": "2"}
 
 

@@ -34,7 +34,7 @@ KEYS = sorted(
     {key for key, spec in API_SPECS.items() if Listener.ZK_BROKER in spec.listeners} - BETWEEN_BROKERS
     | {ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.LIST_CLIENT_METRICS_RESOURCES, *SHARE_GROUP_APIS}
 )
-QUICK = settings(max_examples=15, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=8, suppress_health_check=list(HealthCheck))
 LONG = settings(QUICK, max_examples=2000, derandomize=False)
 CORRELATION_IDS = count(1)
 

@@ -220,7 +220,7 @@ def after(connects: int, attackers: Attackers, broker: CountedBroker) -> Account
 @pytest.mark.parametrize(
     ("warm_up", "connects", "growth_kib"),
     [
-        pytest.param(300, 700, 2_500, id="hundreds"),
+        pytest.param(500, 900, 2_500, id="hundreds"),
         pytest.param(10_000, 100_000, 6_000, id="a hundred thousand", marks=pytest.mark.long),
     ],
 )
