@@ -107,6 +107,7 @@ def produce(cluster: ComposeCluster, **settings: str) -> int | None:
     return None if told[0] is None else told[0].code()
 
 
+@pytest.mark.long  # the cluster with passwords has the same certificates
 @pytest.mark.parametrize("cluster", [TLS], ids=["tls"], indirect=True)
 def test_compose_cluster_with_tls_serves_clients_that_trust_its_authority(cluster: ComposeCluster) -> None:
     first = cluster.external[0]

@@ -47,17 +47,17 @@ def test_every_committed_transaction_is_read_once_after_kills_of_coordinators_an
     cluster: ClusterProcesses,
 ) -> None:
     with TransactionalTraffic(cluster.servers, ORDERS, PARTITIONS) as traffic:
-        traffic.wait_for_more(6)
-        for topic in (STATE, ORDERS, "__consumer_offsets", STATE):
+        traffic.wait_for_more(4)
+        for topic in (STATE, ORDERS, "__consumer_offsets"):
             killed = cluster.leader(topic, 0)
             cluster.brokers[killed].kill()
-            traffic.wait_for_more(6)
+            traffic.wait_for_more(4)
             cluster.start(killed)
             cluster.await_brokers()
             for partition in range(PARTITIONS):
                 cluster.await_in_sync(ORDERS, partition)
             cluster.await_in_sync(STATE, 0)
-        traffic.wait_for_more(6)
+        traffic.wait_for_more(4)
     values = read_committed(cluster.servers, ORDERS, PARTITIONS, len(traffic.committed))
     assert sorted(values) == sorted(traffic.committed), "nothing is lost, doubled or read although it was aborted"
     await_offset(cluster.servers, ORDERS, traffic.offset)
