@@ -10,7 +10,7 @@ import pytest
 from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from support.clients.topics import create_topic
-from support.clients.traffic import CLIENTS, KafkaPythonTraffic, Traffic
+from support.clients.traffic import ConfluentTraffic, KafkaPythonTraffic, Traffic
 from support.clients.wire_client import WireClient
 from support.processes.broker_or_kafka import StartedBroker, broker_or_kafka, complaints
 
@@ -56,7 +56,7 @@ def bystander(broker: StartedBroker) -> Iterator[Traffic]:
     assert traffic.read == traffic.acknowledged[: len(traffic.read)]
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", [KafkaPythonTraffic, pytest.param(ConfluentTraffic, marks=pytest.mark.long)])
 def test_topic_in_use_can_be_deleted_and_created_again(
     client: type[Traffic], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
@@ -86,7 +86,7 @@ def test_topic_in_use_can_be_deleted_and_created_again(
         assert not complaints(broker)
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", [pytest.param(KafkaPythonTraffic, marks=pytest.mark.long), ConfluentTraffic])
 def test_topic_in_use_that_clients_recreate_can_be_deleted_repeatedly(
     client: type[Traffic], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

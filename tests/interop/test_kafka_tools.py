@@ -29,7 +29,7 @@ def test_console_consumer_prints_records_of_the_console_producer(servers: str, t
     assert output.split() == words
 
 
-@pytest.mark.parametrize("acks", ["-1", "1"])
+@pytest.mark.parametrize("acks", ["-1", pytest.param("1", marks=pytest.mark.long)])
 def test_verifiable_consumer_gets_all_acknowledged_records(servers: str, topic: str, group: str, acks: str) -> None:
     produced = run(
         f"{TOOLS}.VerifiableProducer",

@@ -30,7 +30,7 @@ class Client:
         return [*self._command, command, self._servers, *map(str, arguments)]
 
 
-@pytest.fixture(params=["java", "go", "node"])
+@pytest.fixture(params=[pytest.param("java", marks=pytest.mark.long), "go", "node"])
 def client(request: pytest.FixtureRequest, servers: str) -> Client:
     return Client(request.param, servers)
 

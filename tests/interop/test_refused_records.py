@@ -9,7 +9,6 @@ from support.clients.foreign_clients import PROGRAMS
 from support.clients.topics import create_topic
 from support.processes.java_programs import java_program
 
-CODECS = ["none", "zstd"]
 TAKEN_DOWN = "KafkaException"
 """The client's exception for a valid record in a batch that was refused because of another record."""
 
@@ -28,7 +27,7 @@ def send(servers: str, topic: str, codec: str, *records: str) -> list[tuple[str,
     return [(head, tail) for head, _, tail in lines]
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", [pytest.param("none", marks=pytest.mark.long), "zstd"])
 def test_records_without_key_are_named_on_a_compacted_topic(servers: str, topic: str, codec: str) -> None:
     create_topic(servers, topic, 1, {"cleanup.policy": "compact"})
     answers = send(servers, topic, codec, "a@", "@", "b@", "@", "c@")
@@ -40,7 +39,7 @@ def test_records_without_key_are_named_on_a_compacted_topic(servers: str, topic:
     assert send(servers, topic, codec, "a@", "b@") == [("offset 0", ""), ("offset 1", "")]
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", ["none", pytest.param("zstd", marks=pytest.mark.long)])
 def test_records_with_timestamp_out_of_range_are_named(servers: str, topic: str, codec: str) -> None:
     create_topic(servers, topic, 1, {"message.timestamp.before.max.ms": "3600000"})
     now_ms = time.time_ns() // 1_000_000

@@ -125,7 +125,9 @@ def java_settings(tmp_path: Path, request: pytest.FixtureRequest) -> str:
     return str(file)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize(
+    "mechanism", [pytest.param(each, marks=() if each == OAUTH else pytest.mark.long) for each in MECHANISMS]
+)
 def test_kafkas_console_tools_log_in(broker: BlockingBroker, mechanism: str, java_settings: str) -> None:
     servers, topic = ("--bootstrap-server", broker.bootstrap_servers), ("--topic", f"java-{mechanism}")
     run_tool("kafka.tools.ConsoleProducer", *servers, *topic, "--producer.config", java_settings, stdin="x\n")

@@ -46,7 +46,7 @@ def produce_until_refused(producer: KafkaProducer, topic: str) -> int:
     return taken
 
 
-@pytest.mark.parametrize("stop", ["kill", "stop"])
+@pytest.mark.parametrize("stop", ["kill", pytest.param("stop", marks=pytest.mark.long)])
 def test_full_disk_refuses_appends_serves_reads_and_recovers_with_space(
     small_disk: Path, tmp_path: Path, stop: str
 ) -> None:
@@ -122,7 +122,7 @@ def names_taken(path: Path) -> None:
 
 
 @pytest.mark.parametrize("stop", ["kill", "stop"])
-@pytest.mark.parametrize("has_names", [True, False], ids=["no block", "no inode"])
+@pytest.mark.parametrize("has_names", [pytest.param(True, marks=pytest.mark.long), False], ids=["no block", "no inode"])
 def test_broker_on_a_full_disk_starts_and_accepts_writes_with_space(
     small_disk: Path, tmp_path: Path, has_names: bool, stop: str
 ) -> None:

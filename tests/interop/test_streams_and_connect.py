@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.admin import NewTopic
 from support.clients.foreign_clients import PROGRAMS, running
@@ -52,6 +53,7 @@ def wait_until(condition: Callable[[], bool], process: "subprocess.Popen[str]") 
         raise AssertionError("ended by itself")
 
 
+@pytest.mark.long  # a worker of a group, which runs anyway, has the same producers and consumers
 def test_connect_copies_a_file_through_a_topic_into_another_file(servers: str, topic: str, tmp_path: Path) -> None:
     source, sink = tmp_path / "source.txt", tmp_path / "sink.txt"
     files = {

@@ -358,8 +358,8 @@ def test_transactions_survive_kills_of_the_broker(start_broker: StartBroker) -> 
     """Java's producer runs transactions over all partitions with offsets; each committed one is read, once."""
     with killed_at(start_broker) as (servers, topic, restart):
         with TransactionalTraffic(servers, topic, PARTITIONS) as traffic:
-            for _ in range(5):
-                traffic.wait_for_more(6)
+            for _ in range(3):
+                traffic.wait_for_more(4)
                 restart()
             traffic.wait_for_more(6)
         assert committed_values(servers, topic, len(traffic.committed)) == sorted(traffic.committed)

@@ -110,7 +110,7 @@ def test_transactions_go_on_while_their_coordinator_moves_between_pybroker_and_k
     cluster.create_topic("sales", [OURS, KAFKA], [KAFKA, OURS])
     cluster.create_topic(OFFSETS, [OURS, KAFKA])
     with TransactionalTraffic(cluster.servers, "sales", 2) as traffic:
-        for replicas in ([OURS, KAFKA], [KAFKA, OURS]) * 3:
+        for replicas in ([OURS, KAFKA], [KAFKA, OURS]) * 2:
             traffic.wait_for_more(4)
             for partition in range(2):
                 cluster.reassign(TRANSACTIONS, partition, replicas)

@@ -13,7 +13,7 @@ from kafka.errors import KafkaConnectionError
 from kafka.errors import KafkaError as KafkaPythonError
 from support.time.patience import BETWEEN_LOOKS_S, LOOKS
 
-__all__ = ["CLIENTS", "ConfluentTraffic", "KafkaPythonTraffic", "Place", "Traffic"]
+__all__ = ["ConfluentTraffic", "KafkaPythonTraffic", "Place", "Traffic"]
 
 PAUSE_S = 0.02
 """Seconds between two records: a steady but low load."""
@@ -230,6 +230,3 @@ class ConfluentTraffic(Traffic):
             assert offset is not None
             self.read.append((value.decode(), Place(partition, offset)))
         consumer.close()
-
-
-CLIENTS: list[type[Traffic]] = [KafkaPythonTraffic, ConfluentTraffic]
