@@ -19,7 +19,7 @@ from pybroker.protocol.messages.metadata import (
     MetadataResponsePartition,
 )
 from support.processes.broker_process import BrokerProcess
-from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.processes.kafka_process import AS_DEFAULT, KafkaProcess, ZooKeeperProcess
 from support.time.deadline import wait_until
 
 from benchmarks.contestants import cpu_seconds, kafka_as_shipped, resident_mib
@@ -66,7 +66,7 @@ class Cluster:
     def __init__(self, kind: ClusterKind, directory: Path) -> None:
         self.name = kind.name
         self._directory = directory
-        self._zookeeper = ZooKeeperProcess(directory / "zookeeper")
+        self._zookeeper = ZooKeeperProcess(directory / "zookeeper", AS_DEFAULT)
         self._brokers: dict[int, Broker] = {}
         self._up: set[int] = set()
         self._kind = kind

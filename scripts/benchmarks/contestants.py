@@ -14,7 +14,7 @@ from typing import Protocol
 
 from support.compiled_package import build_compiled, missing_for_compiling
 from support.processes.broker_process import BrokerProcess
-from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.processes.kafka_process import AS_DEFAULT, KafkaProcess, ZooKeeperProcess
 from support.processes.kafka_versions import KRaftProcess, libs_of
 
 __all__ = [
@@ -74,7 +74,7 @@ def kafka_as_shipped(
 
 
 def start_kafka(directory: Path) -> tuple[Running, Callable[[], object]]:
-    zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
+    zookeeper = ZooKeeperProcess(directory / "zookeeper", AS_DEFAULT).start()
     kafka = kafka_as_shipped(directory / "kafka", zookeeper).start()
 
     def stop() -> None:

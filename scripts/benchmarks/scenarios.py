@@ -12,7 +12,7 @@ from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
 from support.processes.broker_process import BrokerProcess
-from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.processes.kafka_process import AS_DEFAULT, KafkaProcess, ZooKeeperProcess
 from support.processes.ports import free_port
 
 from benchmarks.contestants import Contestant, Running, cpu_seconds, kafka_as_shipped, resident_mib
@@ -39,7 +39,7 @@ def start_up(contestants: Sequence[Contestant], scale: float) -> dict[str, dict[
     """Measures from the start of the process to the first acknowledged record. ZooKeeper runs before Kafka starts."""
     figures = {}
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
-        zookeeper = ZooKeeperProcess(Path(directory) / "zookeeper").start()
+        zookeeper = ZooKeeperProcess(Path(directory) / "zookeeper", AS_DEFAULT).start()
         pybroker = BrokerProcess(Path(directory) / "pybroker")
         pybroker.port = free_port()
         kafka = kafka_as_shipped(Path(directory) / "kafka", zookeeper)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from support.processes.broker_process import BrokerProcess
 from support.processes.certificates import Authority
-from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.processes.kafka_process import AS_DEFAULT, KafkaProcess, ZooKeeperProcess
 from support.processes.ports import free_port
 
 from benchmarks.contestants import Contestant, Running, kafka_as_shipped
@@ -114,7 +114,7 @@ def _start_pybroker(directory: Path) -> tuple[Running, Callable[[], object]]:
 
 def _start_kafka(directory: Path) -> tuple[Running, Callable[[], object]]:
     listeners = _new_listeners()
-    zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
+    zookeeper = ZooKeeperProcess(directory / "zookeeper", AS_DEFAULT).start()
     kafka = kafka_as_shipped(directory / "kafka", zookeeper, listeners.settings())
     kafka.port = listeners.plain_port
     kafka.start()

@@ -10,7 +10,7 @@ from pybroker.protocol.messages.elect_leaders import ElectLeadersRequest
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from support.clients.wire_client import WireClient
 from support.processes.broker_process import BrokerProcess
-from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.processes.kafka_process import AS_DEFAULT, KafkaProcess, ZooKeeperProcess
 from support.time.deadline import wait_until
 
 from laboratory.network import HOST, Disk, Network
@@ -48,7 +48,7 @@ class Cluster:
         self.kind = kind
         self._network = network
         inside = network.address("inside", HOST)
-        self.zookeeper = ZooKeeperProcess(directory / "zookeeper", {"clientPortAddress": "0.0.0.0"})
+        self.zookeeper = ZooKeeperProcess(directory / "zookeeper", {"clientPortAddress": "0.0.0.0", **AS_DEFAULT})
         self.disks: dict[int, list[Disk]] = {}
         self.brokers: dict[int, BrokerProcess | KafkaProcess] = {}
         for broker_id in BROKER_IDS:

@@ -14,7 +14,7 @@ TREES = count()
 
 @pytest.fixture(scope="session")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperProcess]:
-    process = ZooKeeperProcess(tmp_path_factory.mktemp("zookeeper"), {"forceSync": "no"}).start()
+    process = ZooKeeperProcess(tmp_path_factory.mktemp("zookeeper")).start()
     yield process
     process.kill()
 

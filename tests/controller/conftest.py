@@ -19,7 +19,7 @@ __all__ = ["plane", "store"]
 @pytest.fixture(scope="session")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperProcess]:
     """A real ZooKeeper for all tests of this folder; each uses nodes of its own."""
-    process = ZooKeeperProcess(tmp_path_factory.mktemp("zookeeper"), {"forceSync": "no"}).start()
+    process = ZooKeeperProcess(tmp_path_factory.mktemp("zookeeper")).start()
     yield process
     process.kill()
 

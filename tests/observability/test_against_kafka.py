@@ -46,7 +46,7 @@ ALIKE_ONLY: dict[str, tuple[str, Sequence[str]]] = {
 @pytest.fixture(scope="module")
 def kafka_beans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[Bean, float]]:
     directory = tmp_path_factory.mktemp("kafka")
-    zookeeper = ZooKeeperProcess(directory / "zookeeper", {"forceSync": "no"}).start()
+    zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
     try:
         kafka = KafkaWithJmx(directory, zookeeper, SETTINGS).start()
         try:

@@ -45,7 +45,7 @@ class ClusterProcesses:
     ) -> None:
         """``ours``: settings of pybrokers only."""
         self.zookeeper: ZooKeeperProcess | ServedTree = (
-            ZooKeeperProcess(directory / "zookeeper", {"forceSync": "no"}).start() if kafkas else ServedTree()
+            ZooKeeperProcess(directory / "zookeeper").start() if kafkas else ServedTree()
         )
         self._tree = TreeReader(self.zookeeper.connect)
         in_cluster = {**settings, "zookeeper.connect": self.zookeeper.connect}

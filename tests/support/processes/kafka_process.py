@@ -12,8 +12,10 @@ from support.processes.java import QUICK_TO_START, java_command
 from support.processes.ports import free_port
 from support.time.patience import await_that
 
-__all__ = ["KafkaProcess", "ZooKeeperProcess"]
+__all__ = ["AS_DEFAULT", "KafkaProcess", "ZooKeeperProcess"]
 
+AS_DEFAULT = {"forceSync": "yes"}
+"""The settings of a ZooKeeper that waits for its disk, for comparisons of speed."""
 LOG4J = """log4j.rootLogger=INFO, stdout
 log4j.appender.stdout=org.apache.log4j.ConsoleAppender
 log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
@@ -102,7 +104,9 @@ class JavaProcess:
 
 
 class ZooKeeperProcess(JavaProcess):
-    """A ZooKeeper of one node on a free port. `settings` are added to its zoo.cfg."""
+    """A ZooKeeper of one node on a free port. `settings` are added to its zoo.cfg. It does not wait for its disk unless
+    they say so.
+    """
 
     def __init__(
         self,
@@ -129,7 +133,7 @@ class ZooKeeperProcess(JavaProcess):
         """Starts the process without waiting."""
         configuration = self.directory / "zoo.cfg"
         configuration.write_text(
-            f"tickTime=500\ndataDir={self.directory / 'zookeeper'}\nclientPort={self.port}\n"
+            f"tickTime=500\nforceSync=no\ndataDir={self.directory / 'zookeeper'}\nclientPort={self.port}\n"
             "clientPortAddress=127.0.0.1\nadmin.enableServer=false\n4lw.commands.whitelist=*\nmaxClientCnxns=0\n"
             + "".join(f"{name}={value}\n" for name, value in self._settings.items())
         )

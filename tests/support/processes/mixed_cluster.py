@@ -68,9 +68,7 @@ class MixedCluster:
         settings: Mapping[str, str] | None = None,
         own: Mapping[int, Mapping[str, str]] | None = None,
     ) -> None:
-        self.zookeeper = ZooKeeperProcess(
-            directory / "zookeeper", {"forceSync": "no", "maxSessionTimeout": "3600000"}
-        ).start()
+        self.zookeeper = ZooKeeperProcess(directory / "zookeeper", {"maxSessionTimeout": "3600000"}).start()
         self._reader = TreeReader(self.zookeeper.connect)
         self.brokers: dict[int, KafkaProcess | BrokerProcess] = {}
         self.settings = {**SETTINGS, **(settings or {})}

@@ -46,7 +46,7 @@ _SETTINGS = {
 }
 _OF_KAFKA = {"num.io.threads": "64"}
 """Kafka blocks a thread for each request that waits for ZooKeeper, and with too few threads all others wait too."""
-_OF_ZOOKEEPER = {"forceSync": "no", "maxSessionTimeout": "120000"}
+_OF_ZOOKEEPER = {"maxSessionTimeout": "120000"}
 _CREATED_MS = 60_000
 _OF_TRANSACTIONS = 1
 """The type of coordinator in FindCoordinator."""
