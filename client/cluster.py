@@ -33,11 +33,14 @@ _CONSUMER = -1
 
 
 class Cluster:
-    """Connects to brokers when needed. Retriable errors are retried for `retry_ms`."""
+    """Connects to brokers when needed. Retriable errors are retried for `retry_ms`, and until the first connection is
+    made, for `first_ms` at most, because a wrong address is then likelier than a broker that restarts.
+    """
 
-    def __init__(self, settings: ClientSettings, retry_ms: int = 60_000) -> None:
+    def __init__(self, settings: ClientSettings, retry_ms: int = 60_000, first_ms: int | None = None) -> None:
         self._settings = settings
         self._retry_ms = retry_ms
+        self._first_ms = retry_ms if first_ms is None else min(first_ms, retry_ms)
         self._addresses: dict[int, tuple[str, int]] = {}
         self._connections: dict[tuple[str, int], Connection] = {}
         self._leaders: dict[TopicPartition, int] = {}
@@ -230,11 +233,14 @@ class Cluster:
             try:
                 return ask()
             except (ConnectionError, KafkaError) as error:
-                is_missing = isinstance(error, UnknownTopicOrPartitionError)
-                limit_ms = min(MISSING_MS, self._retry_ms) if is_missing else self._retry_ms
-                if not is_retriable(error) or time.monotonic() - began >= limit_ms / 1000:
+                if not is_retriable(error) or time.monotonic() - began >= self._limit_ms(error) / 1000:
                     raise
             time.sleep(self._settings.retry_backoff_ms / 1000)
+
+    def _limit_ms(self, error: Exception) -> int:
+        if isinstance(error, UnknownTopicOrPartitionError):
+            return min(MISSING_MS, self._retry_ms)
+        return self._retry_ms if self._connections else self._first_ms
 
 
 def is_retriable(error: Exception) -> bool:

@@ -28,6 +28,8 @@ _HEADERS_TYPE = HEADERS_DDL.partition("headers ")[2]
 _SENT = ("topic", "partition", "offset", "error")
 _PREFIX = "dead-letter."
 _CONNECTION = ("kafka.bootstrap.servers", "kafka.client.id", "kafka.security.", "kafka.ssl.", "kafka.sasl.")
+_PATIENCE = "kafka.socket.connection.setup.timeout.ms"
+"""Brokers may restart while the job runs."""
 _TRANSACTIONS = "pybroker-archive"
 """Prefix of the transactional ids; the query's id follows."""
 
@@ -43,7 +45,7 @@ class DeadLetterTopic:
             raise OptionError(f"the job reads the topic {topic}, so it can't be the topic of dead letters")
         self._spark = spark
         self._options = {name: text for name, text in source.items() if name.startswith(_CONNECTION)}
-        self._options |= {"topic": topic, "kafka.transactional.id": _TRANSACTIONS}
+        self._options |= {"topic": topic, "kafka.transactional.id": _TRANSACTIONS, _PATIENCE: "60000"}
 
     def send(self, staged: str) -> None:
         """Sends the dead letters among the staged files of a micro-batch: in one task and in one order, because a

@@ -140,7 +140,7 @@ class Mirror:
                 logger.warning("Offsets of group %s not carried to the target: %s", group, error)
 
     def _check_clusters(self) -> None:
-        with TargetCluster(self._source.settings) as source, TargetCluster(self._target) as target:
+        with _begun(self._source.settings) as source, _begun(self._target) as target:
             self._within_cluster = source.cluster_id() == target.cluster_id()
         if self._within_cluster:
             if not self._prefix:
@@ -193,3 +193,8 @@ class Mirror:
         self.batches += 1
         self.offsets += progress.offsets
         self._on_progress(progress)
+
+
+def _begun(settings: ReaderSettings) -> TargetCluster:
+    """Returns the first connection to a cluster."""
+    return TargetCluster(settings, first_ms=settings.connect_timeout_ms)

@@ -68,10 +68,15 @@ READING = (
     _row("kafka.isolation.level", "`read_uncommitted` (default) or `read_committed`"),
     _row(
         "kafka.max.partition.fetch.bytes kafka.fetch.max.bytes kafka.fetch.max.wait.ms kafka.check.crcs "
-        "kafka.client.id kafka.request.timeout.ms kafka.retry.backoff.ms kafka.receive.buffer.bytes "
-        "kafka.socket.connection.setup.timeout.ms",
+        "kafka.client.id kafka.request.timeout.ms kafka.retry.backoff.ms kafka.receive.buffer.bytes",
         "as in Kafka's consumer; a fetch is 4 MiB by default",
         "a fetch is 1 MiB by default",
+    ),
+    _row(
+        "kafka.socket.connection.setup.timeout.ms",
+        "how long a connection may take, and how long a query that begins looks for a broker; default 10000, for "
+        "streaming sinks 60000",
+        "a connection only",
     ),
     _row(
         "groupIdPrefix kafka.group.id",

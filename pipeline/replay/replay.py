@@ -51,7 +51,7 @@ class Replay:
         self._rows = archived_rows(spark, selection)
         about = selection.to_json() | ({} if target.topic is None else {"topic": target.topic})
         self.warnings: list[str] = []
-        with TargetCluster(target.settings) as cluster:
+        with TargetCluster(target.settings, first_ms=target.settings.connect_timeout_ms) as cluster:
             plan = self._begun_plan(cluster, about)
             self.plan = _make_plan(self._rows, about, target, cluster) if plan is None else plan
             self._batch_bytes = self._check_topics(cluster)

@@ -28,11 +28,15 @@ matter, and small enough that one large partition keeps all cores busy.
 
 
 class SourceOffsets:
-    """The partitions that a query subscribes to, and their offsets. Raises KafkaError, ConnectionError."""
+    """The partitions that a query subscribes to, and their offsets. Raises KafkaError, ConnectionError.
 
-    def __init__(self, options: ReadOptions) -> None:
+    `is_first`: the query begins, so it gives up soon if it can't connect.
+    """
+
+    def __init__(self, options: ReadOptions, *, is_first: bool = False) -> None:
         self._options = options
-        self._cluster = Cluster(options.settings)
+        first_ms = options.settings.connect_timeout_ms if is_first else None
+        self._cluster = Cluster(options.settings, first_ms=first_ms)
         self._data_loss = DataLoss(options.fail_on_data_loss)
 
     def close(self) -> None:
@@ -61,6 +65,16 @@ class SourceOffsets:
     def initial(self) -> PartitionNumbers:
         """Returns the start of a new streaming query. Raises OptionError."""
         return self._resolve(self._options.starting, self._first_partitions(), is_start=True)
+
+    def check_added(self, known: Collection[TopicPartition]) -> None:
+        """Checks the topics of a continued query that it has not read yet: none of their partitions is `known`. A topic
+        that was deleted meanwhile is a mistake too, unless lost data is allowed. Raises OptionError.
+        """
+        match self._options.subscription:
+            case Topics(names) if self._options.fail_on_data_loss:
+                if added := set(names) - {at.topic for at in known}:
+                    with _option_error_for("subscribe"):
+                        self._cluster.partitions_of_all(added)
 
     def latest(self, known: Mapping[TopicPartition, int]) -> PartitionNumbers:
         """Returns the ends of all partitions. If an end is lower than in `known`, the cluster is asked again a few

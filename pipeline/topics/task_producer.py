@@ -9,6 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 
 from ..options.write_options import WriteOptions
 
+CONNECT_TIMEOUT = "socket.connection.setup.timeout.ms"
 _ANY_PARTITION = -1
 _QUEUE_FULL_WAIT_S = 0.5
 _MOST_RETRIES = 10
@@ -40,6 +41,14 @@ class TaskProducer:
         self._producer.flush()
         if kind is None:
             self._check()
+
+    def await_broker(self, timeout_s: float) -> None:
+        """Waits until a broker answers. Raises WriteError, with the cause that no broker does."""
+        try:
+            self._producer.list_topics(self._topic, timeout_s)
+        except KafkaException as error:
+            self._producer.poll(0)  # calls `_note_cause`
+            raise WriteError(f"No broker answers: {self._cause or error.args[0].str()}") from None
 
     def begin(self, timeout_s: float) -> None:
         """Ends what an earlier producer of this transactional id left behind, and begins a transaction. Raises

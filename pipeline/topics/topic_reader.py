@@ -30,7 +30,7 @@ class TopicReader(DataSourceReader):
         self._options = options
 
     def partitions(self) -> Sequence[RangePartition]:
-        with SourceOffsets(self._options) as offsets:
+        with SourceOffsets(self._options, is_first=True) as offsets:
             return [RangePartition(each) for each in offsets.batch_ranges()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

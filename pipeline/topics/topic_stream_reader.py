@@ -37,11 +37,13 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._committed: Position | None = None
         self._begun: Position | None = None
         self._reached: Position | None = None
+        self._is_checked = False
 
     def initialOffset(self) -> Position:  # noqa: N802 (Spark's names, here and below)
         if self._begun is None:
             logger.info("The query reads with kafka.isolation.level=%s", self._options.settings.isolation_name)
             self._begun = self._batches.begin(self._offsets().initial())
+            self._is_checked = True
         return self._begun
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
@@ -54,13 +56,16 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start is None:
             # Spark asks for the end of a new query's first batch before it asks for its start.
             start = self._reached or self.initialOffset()
-        self._commit(start)
         source = self._offsets()
+        if not self._is_checked:  # the query continues
+            source.check_added(offsets_of(start).keys())
+            self._is_checked = True
         if self._batches.target is None:
             latest = source.latest(offsets_of(start))
             if self._options.is_bounded:
                 self._batches.stop_at(latest)
             self._batches.learn(latest)
+        self._commit(start)
         started = offsets_of(start)
         added = source.earliest(self._batches.latest.keys() - started.keys())
         takes_all = HAS_READ_LIMITS and isinstance(limit, ReadAllAvailable)
@@ -99,7 +104,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _offsets(self) -> SourceOffsets:
         if self._source is None:
-            self._source = SourceOffsets(self._options)
+            self._source = SourceOffsets(self._options, is_first=True)
         return self._source
 
     def _commit(self, finished: Position) -> None:

@@ -8,27 +8,31 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from typing import ClassVar
 
 import pyarrow as pa
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from ...client.given_options import OptionError
 from ..options.write_options import WriteOptions
 from .spark_release import DataSourceStreamArrowWriter
 from .task_identity import current_task
-from .task_producer import TaskProducer
+from .task_producer import CONNECT_TIMEOUT, TaskProducer
 from .task_transaction import TaskTransaction
 
 
 class _Writing:
-    """The common part of both sinks. Spark copies them to the executors."""
+    """The common part of both sinks. Spark makes one for each write or micro-batch, and copies it to the executors."""
+
+    _CONNECT_MS: ClassVar[int]
 
     def __init__(self, options: WriteOptions) -> None:
-        """Raises OptionError for a setting that the producer refuses."""
+        """Raises OptionError for a setting that the producer refuses, and WriteError if no broker answers."""
         self._options = options
         self._write_id = str(uuid.uuid4())
-        check_producer(options)
+        producer = checked_producer(options)
+        producer.await_broker(int(options.producer.get(CONNECT_TIMEOUT, self._CONNECT_MS)) / 1000)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         with self._sender() as sender:
@@ -46,15 +50,21 @@ class _Writing:
 class TopicWriter(_Writing, DataSourceArrowWriter):
     """The sink of a batch query."""
 
+    _CONNECT_MS = 10_000
+
 
 class StreamTopicWriter(_Writing, DataSourceStreamArrowWriter):
-    """The sink of a streaming query."""
+    """The sink of a streaming query. Brokers may restart while it runs, and it does not know a query's first
+    micro-batch.
+    """
+
+    _CONNECT_MS = 60_000
 
 
-def check_producer(options: WriteOptions) -> None:
-    """Checks the producer's settings without sending anything. Raises OptionError."""
+def checked_producer(options: WriteOptions) -> TaskProducer:
+    """Returns a producer, which has sent nothing. Raises OptionError for a setting that it refuses."""
     given = {} if options.transactional_id is None else {"transactional.id": options.transactional_id}
     try:
-        Producer(options.producer_settings() | given)
+        return TaskProducer(options, given)
     except KafkaException as error:
         raise OptionError(f"An option 'kafka.…' is invalid for writing: {error.args[0].str()}") from None

@@ -75,7 +75,8 @@ def test_request_for_missing_partition_is_given_up(servers: str, topic: str) -> 
 def test_cluster_reconnects_to_a_restarted_broker(tmp_path: Path) -> None:
     with BrokerProcess(tmp_path) as broker:
         create_topic(broker.bootstrap_servers, "t", 1)
-        with Cluster(reader_settings({"bootstrap.servers": broker.bootstrap_servers})) as cluster:
+        settings = reader_settings({"bootstrap.servers": broker.bootstrap_servers})
+        with Cluster(settings, first_ms=0) as cluster:  # limits only the first connection
             at = TopicPartition("t", 0)
             assert cluster.offsets({at: LATEST}) == {at: 0}
             broker.kill()
@@ -93,10 +94,11 @@ def test_request_follows_the_partition_to_its_new_leader(cluster: Cluster, serve
     assert cluster.offsets(dict.fromkeys(places, LATEST)) == dict.fromkeys(places, 0)
 
 
-def test_unreachable_bootstrap_server_raises_connection_error(topic: str) -> None:
+@pytest.mark.parametrize("limits", [{"retry_ms": 0}, {"retry_ms": 10**9, "first_ms": 0}])
+def test_unreachable_bootstrap_server_raises_connection_error(topic: str, limits: dict[str, int]) -> None:
     settings = reader_settings({"bootstrap.servers": "127.0.0.1:1"})
     with (
-        Cluster(settings, retry_ms=0) as cluster,
+        Cluster(settings, **limits) as cluster,
         pytest.raises(ConnectionError, match=r"no connection to 127\.0\.0\.1:1"),
     ):
         cluster.partitions([topic])

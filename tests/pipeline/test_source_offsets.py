@@ -38,6 +38,23 @@ def test_missing_subscribed_topic_is_an_error(
     begin({**needed, "subscribePattern": "nonsense.*"})
 
 
+def test_topic_that_a_continued_query_names_anew_must_exist(
+    servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "MISSING_MS", 0)
+    create_topic(servers, topic, 1)
+    given = {"kafka.bootstrap.servers": servers, "subscribe": f"{topic},{topic}s"}
+
+    def continued(at: TopicPartition, **further: str) -> None:
+        with SourceOffsets(stream_options(given | further)) as offsets:
+            offsets.check_added({at})
+
+    continued(TopicPartition(f"{topic}s", 0))
+    with pytest.raises(OptionError, match=f"Option 'subscribe': there is no topic {topic}s"):
+        continued(TopicPartition(topic, 0))
+    continued(TopicPartition(topic, 0), failOnDataLoss="false")
+
+
 @pytest.mark.parametrize("begin", [begin_batch, begin_stream])
 def test_missing_assigned_partition_is_an_error_that_names_the_option(
     begin: Callable[[dict[str, str]], None], servers: str, topic: str, monkeypatch: pytest.MonkeyPatch

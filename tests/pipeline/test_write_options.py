@@ -118,12 +118,14 @@ def test_overwrite_mode_is_refused() -> None:
         options_of({"value": "string"}, topic="t", overwrite=True)
 
 
-def test_streaming_sink_takes_the_output_mode_complete() -> None:
+def test_streaming_sink_takes_the_output_mode_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark then asks for a sink that overwrites."""
     pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
     from pybroker.pipeline import PybrokerDataSource
+    from pybroker.pipeline.topics.task_producer import TaskProducer
     from pybroker.pipeline.topics.topic_writer import StreamTopicWriter
 
+    monkeypatch.setattr(TaskProducer, "await_broker", lambda producer, timeout_s: None)
     source = PybrokerDataSource({**NEEDED, "topic": "t"})
     assert isinstance(source.streamWriter(Schema(value="string"), overwrite=True), StreamTopicWriter)
 
@@ -172,11 +174,11 @@ def test_security_option_without_a_protocol_is_logged(caplog: pytest.LogCaptureF
 
 def test_unknown_producer_setting_is_refused_by_name() -> None:
     pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
-    from pybroker.pipeline.topics.topic_writer import check_producer
+    from pybroker.pipeline.topics.topic_writer import checked_producer
 
-    check_producer(options_of({"value": "string"}, topic="t", kafka_linger_ms="5"))
-    check_producer(
+    checked_producer(options_of({"value": "string"}, topic="t", kafka_linger_ms="5"))
+    checked_producer(
         write_options({"topic": "t", **NEEDED, **OF_KAFKAS_PRODUCER}, Schema(value="string"), overwrite=False)
     )
     with pytest.raises(OptionError, match=r"no\.such"):
-        check_producer(options_of({"value": "string"}, topic="t", kafka_no_such="x"))
+        checked_producer(options_of({"value": "string"}, topic="t", kafka_no_such="x"))

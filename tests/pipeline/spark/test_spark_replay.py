@@ -1,5 +1,6 @@
 """Tests of the job `replay` on real Spark: archived rows return to topics unchanged, each once."""
 
+import copy
 import dataclasses
 import random
 from collections import Counter
@@ -15,6 +16,7 @@ from support.processes.broker_process import BrokerProcess
 from support.spark.gathered_rows import need_columns
 from support.spark.pipeline_job import pipeline_job
 from support.spark.spark_rows import found_in, loaded, source_options, with_retry
+from support.time.skipped_waits import SkippedWaits
 
 need_columns()
 
@@ -85,6 +87,17 @@ def archived(spark: "SparkSession", broker: Any, tmp_path_factory: pytest.TempPa
     replaying = Replaying(spark, broker.bootstrap_servers, tmp_path_factory.mktemp("replay"))
     replaying.archive()
     return replaying
+
+
+def test_replay_that_begins_gives_up_within_ten_seconds_if_no_broker_is_at_the_address(
+    archived: Replaying, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = SkippedWaits(monkeypatch)
+    elsewhere = copy.copy(archived)
+    elsewhere.servers = "127.0.0.1:1"
+    with pytest.raises(ConnectionError, match=r"no connection to 127\.0\.0\.1:1"):
+        elsewhere.to(topic)
+    assert waits.now_s < 10.5
 
 
 def test_replayed_rows_equal_the_archived_ones_and_are_written_once(archived: Replaying, topic: str) -> None:
