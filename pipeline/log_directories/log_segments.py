@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from ...base.topic_partition import TopicPartition
+from ...client.given_options import OptionError
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.control import read_marker
 from ...storage.files.checkpoint_file import read_offsets
@@ -17,6 +18,7 @@ from ...storage.segment.segment_reader import SegmentReader
 from ...storage.segment.transaction_index import AbortedTransaction, TransactionIndex
 from ...storage.store.log_directory import LOG_START_FILE
 from ..options.log_options import LogOptions
+from ..options.subscription import Assigned, Topics
 
 UNBOUNDED = (1 << 63) - 1
 
@@ -42,14 +44,26 @@ class SegmentTask:
 
 
 def segment_tasks(options: LogOptions) -> list[SegmentTask]:
-    """Returns the tasks of a query. Raises OSError, NoLogError, CorruptCheckpointError, CorruptIndexError."""
+    """Returns the tasks of a query. Raises OSError, NoLogError, CorruptCheckpointError, CorruptIndexError, and
+    OptionError if an option names a topic or partition that no log directory has.
+    """
     files = Files()
-    return [
-        task
-        for path in options.paths
-        for directory in live_partitions(files, path)
-        for task in _partition_tasks(files, read_partition_files(files, directory), options)
+    found = [
+        read_partition_files(files, directory) for path in options.paths for directory in live_partitions(files, path)
     ]
+    _check_named(options, {each.topic_partition for each in found if each.topic_partition is not None})
+    return [task for each in found for task in _partition_tasks(files, each, options)]
+
+
+def _check_named(options: LogOptions, there: Set[TopicPartition]) -> None:
+    match options.subscription:
+        case Topics(names) if missing := set(names) - {at.topic for at in there}:
+            what = f"Option 'subscribe': there is no topic {', '.join(sorted(missing))}"
+        case Assigned(partitions) if absent := set(partitions) - there:
+            what = f"Option 'assign': there is no partition {', '.join(map(str, sorted(absent)))}"
+        case _:
+            return
+    raise OptionError(f"{what} in {', '.join(options.paths)}")
 
 
 def _partition_tasks(files: Files, partition: PartitionFiles, options: LogOptions) -> Iterator[SegmentTask]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pybroker.pipeline.charts.charts import TimeChart
 from support.logs.kafka_directories import LOGDIRS
+from support.spark.pipeline_commands import run_command
 from support.spark.spark_rows import with_retry
 
 if TYPE_CHECKING:
@@ -124,6 +125,15 @@ def test_report_of_kafka_log_directory_is_one_self_contained_page(spark: "SparkS
     page = figures_page(figures)
     assert page.count("<rect ") == sum(len(bars_of(chart)) for chart in figure_charts(figures))
     assert not re.search(r"(src|href)=|url\(|<script[^>]", page)
+
+
+def test_report_of_a_topic_that_no_log_directory_has_fails(
+    spark: "SparkSession", capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(spark, "report", "--log-directory", str(KAFKAS), "--topics", "nosuch") == 1
+    said = capsys.readouterr()
+    failure = f"pybroker-pipeline: Option 'subscribe': there is no topic nosuch in {KAFKAS}\n"
+    assert (said.out, said.err) == ("", failure)
 
 
 @pytest.mark.parametrize(("span_ms", "step_ms"), [(0, 1), (60, 1), (61, 10), (3_600_000, 60_000)])
