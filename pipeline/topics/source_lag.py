@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import KafkaError
+from ...protocol.records.record import read_records
 from ..options.read_options import ReadOptions
 from .offset_ranges import OffsetRange
 from .range_reader import RangeReader
@@ -79,7 +80,10 @@ def _lag(
 
 
 def _first_ms(options: ReadOptions, offsets: OffsetRange) -> float | None:
-    """Returns the timestamp of the first record; None if it can't be read now."""
+    """Returns the timestamp of the first record; None if it can't be read now.
+
+    It reads one record in plain Python: numba would take a hundred MiB in the driver and in its planning process.
+    """
     reader = RangeReader(
         offsets,
         replace(options.settings, fetch_bytes=1),  # a broker sends a whole batch nevertheless
@@ -88,9 +92,10 @@ def _first_ms(options: ReadOptions, offsets: OffsetRange) -> float | None:
         no_progress_ms=_PATIENCE_MS,
     )
     try:
-        for gathered in reader.read():
-            if gathered.rows:
-                return float(gathered.timestamp[0].value) / 1000
+        for batch in reader.batches():
+            for record in () if batch.is_control else read_records(batch):
+                if record.offset >= offsets.start:
+                    return float(record.timestamp_ms)
     except (KafkaError, OSError):
         return None
     return None

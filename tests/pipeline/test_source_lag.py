@@ -28,6 +28,19 @@ def test_lag_has_the_unread_records_and_the_age_of_the_oldest(servers: str, topi
     assert measure_lag(options, {one: 12, other: 12}, now_ms) == Lag(0, None), "the log was cut"
 
 
+def test_lag_is_measured_without_the_memory_of_compiled_code(
+    servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pybroker.pipeline.columns import batch_decoder
+    from pybroker.pipeline.topics.source_lag import Lag, measure_lag
+
+    monkeypatch.delattr(batch_decoder, "_compiled_walk")
+    create_topic(servers, topic, 1)
+    produce(servers, numbered(topic, [0], 5), compression_codec="zstd")
+    options = stream_options({"kafka.bootstrap.servers": servers, "subscribe": topic})
+    assert measure_lag(options, {TopicPartition(topic, 0): 3}, START_MS + 1000) == Lag(2, (1000 - 3) / 1000)
+
+
 def test_age_of_unread_records_is_measured_once_in_ten_seconds(servers: str, topic: str) -> None:
     from pybroker.pipeline.topics.source_lag import LagGauge
 
