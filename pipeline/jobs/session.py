@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JError
-from pyspark import SparkContext, SparkFiles
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -53,24 +52,11 @@ def job_session(name: str, master: str | None, conf: Mapping[str, str]) -> Itera
             if key not in conf and not given.contains(key):
                 session.conf.set(key, value)
         session.sparkContext.setLogLevel("ERROR")
-        _show_submitted_files_to_streams(session.sparkContext)
         session.dataSource.register(PybrokerDataSource)
         session.dataSource.register(PybrokerLogDataSource)
         yield session
     finally:
         session.stop()
-
-
-def _show_submitted_files_to_streams(context: SparkContext) -> None:
-    """Lets each Python process find the driver's copies of `--py-files`.
-
-    The one that plans a stream looks for them in a folder that Spark (4.3 too) leaves empty. On other machines these
-    copies do not exist, and Spark tells the processes there about their own.
-    """
-    files = [path for path in context.getConf().get("spark.submit.pyFiles", "").split(",") if path]
-    if files:
-        copies = [SparkFiles.get(os.path.basename(path)) for path in files]
-        context.environment["PYTHONPATH"] = os.pathsep.join(copies)
 
 
 @contextmanager

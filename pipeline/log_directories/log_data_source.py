@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from ..columns.row_ddl import HEADERS_DDL, LOG_DDL, ROW_DDL
 from ..options.log_options import log_options
+from ..options.own_path import show_package_to_planners
 from ..options.read_options import includes_headers
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ class PybrokerLogDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
+        """Also prepares the session: Spark calls it when the source is registered, before it copies the class."""
+        show_package_to_planners()
         return "pybroker-log"
 
     def schema(self) -> str:

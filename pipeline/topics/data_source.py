@@ -10,6 +10,7 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from ..columns.row_ddl import HEADERS_DDL, ROW_DDL
+from ..options.own_path import show_package_to_planners
 from ..options.read_options import batch_options, includes_headers, stream_options
 from ..options.write_options import write_options
 from .spark_release import warn_of_single_batch
@@ -29,6 +30,8 @@ class PybrokerDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
+        """Also prepares the session: Spark calls it when the source is registered, before it copies the class."""
+        show_package_to_planners()
         return "pybroker"
 
     def schema(self) -> str:
