@@ -27,7 +27,7 @@ ANSWERED_WITHOUT_ZOOKEEPER = {
 }
 """Kafka answers these when ZooKeeper is back; pybroker answers at once."""
 LIKE_OTHERS = (Trouble.CONTROLLER_KILLED, Trouble.CONTROLLER_KILLED_EARLY, Trouble.ZOOKEEPER_KILLED)
-"""Connections are refused where in the trouble of a stopped process there is no answer, which holds back more."""
+"""A killed process refuses connections. A stopped one gives no response, which holds requests back longer."""
 AT_ONCE: Bounds = (0.0, 0.0)
 FETCH_WAIT_S = 0.5
 """DeleteRecords waits until the followers' next fetches, so Kafka's time differs from run to run by so much."""

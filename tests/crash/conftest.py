@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(params=[pytest.param(1, marks=pytest.mark.long), 3], ids=lambda step: f"step {step}")
 def step(request: pytest.FixtureRequest) -> int:
-    """Of the operations of a run that fail in their turn, the test takes one of so many."""
+    """Returns the distance between the operations that the test lets fail."""
     return int(request.param)
 
 
