@@ -1,7 +1,6 @@
 """Quotas written by a Kafka broker and by a pybroker: the same nodes, obeyed by both."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer, ThrottleEvent
@@ -31,9 +30,9 @@ COMMANDS = [
 ]
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[MixedCluster]:
-    cluster = MixedCluster(tmp_path, {KAFKA: "kafka", PYBROKER: "pybroker"})
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MixedCluster]:
+    cluster = MixedCluster(tmp_path_factory.mktemp("cluster"), {KAFKA: "kafka", PYBROKER: "pybroker"})
     cluster.start(KAFKA, PYBROKER)
     yield cluster
     cluster.close()
@@ -83,20 +82,21 @@ def test_kafka_configs_makes_the_same_nodes_at_either_broker(cluster: MixedClust
     assert nodes(cluster) == empty
 
 
-@pytest.mark.parametrize("writer", [KAFKA, PYBROKER])
+@pytest.mark.parametrize("writer", [KAFKA, pytest.param(PYBROKER, marks=pytest.mark.long)])
 def test_a_quota_set_at_one_broker_throttles_producers_at_both(cluster: MixedCluster, writer: int) -> None:
-    for leader in (KAFKA, PYBROKER):
-        cluster.create_topic(f"t{leader}", [leader])
+    client_id, topics = f"slow{writer}", {leader: f"t{writer}-{leader}" for leader in (KAFKA, PYBROKER)}
+    for leader, topic in topics.items():
+        cluster.create_topic(topic, [leader])
     configs(
-        cluster, writer, "--alter", "--entity-type", "clients", "--entity-name", "slow", "--add-config",
+        cluster, writer, "--alter", "--entity-type", "clients", "--entity-name", client_id, "--add-config",
         "producer_byte_rate=1000",
     )  # fmt: skip
-    for leader in (KAFKA, PYBROKER):
+    for leader, topic in topics.items():
         throttled: list[ThrottleEvent] = []
         producer = Producer(
-            {"bootstrap.servers": cluster.servers, "client.id": "slow", "throttle_cb": throttled.append}
+            {"bootstrap.servers": cluster.servers, "client.id": client_id, "throttle_cb": throttled.append}
         )
-        producer.produce(f"t{leader}", b"x" * 20_000)
+        producer.produce(topic, b"x" * 20_000)
         producer.flush()
         await_that(lambda: producer.poll(0.1) >= 0 and bool(throttled), "a response with a throttle time")  # noqa: B023
         assert throttled[0].broker_id == leader

@@ -11,7 +11,7 @@ from interop.side_by_side.allowed_differences import ANY, Allowed
 from interop.side_by_side.conversation import Step
 from interop.side_by_side.differences import differences
 from interop.side_by_side.mixed_rights import record_mixed_rights
-from interop.side_by_side.verdicts import ADMINISTRATOR, OF_USERS, USER, record_verdicts
+from interop.side_by_side.verdicts import ADMINISTRATOR, OF_OPEN_BROKERS, OF_USERS, USER, record_verdicts
 from pybroker.config.authorization import ACL_AUTHORIZER
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
@@ -92,7 +92,7 @@ class Side:
 @contextmanager
 def sides(directory: Path, *, is_open: bool) -> Iterator[list[Side]]:
     with ExitStack() as stack:
-        zookeeper = ZooKeeperProcess(directory / "zookeeper", {"forceSync": "no"}).start()
+        zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
         stack.callback(zookeeper.kill)
         both = []
         for name in ("kafka", "pybroker"):
@@ -107,7 +107,8 @@ def sides(directory: Path, *, is_open: bool) -> Iterator[list[Side]]:
     ("is_open", "logs_in", "shapes"),
     [
         pytest.param(False, False, (), id="closed"),
-        pytest.param(True, False, (), id="open"),
+        pytest.param(True, False, OF_OPEN_BROKERS, id="open"),
+        pytest.param(True, False, (), id="open and all shapes", marks=pytest.mark.long),
         pytest.param(False, True, OF_USERS, id="a user"),
         pytest.param(False, True, (), id="a user and all shapes", marks=pytest.mark.long),
     ],

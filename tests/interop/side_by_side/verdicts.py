@@ -17,8 +17,8 @@ from pybroker.protocol.codec import Message
 from support.in_process.rights_table import RIGHTS, Ask, Row
 from support.load.request_of_each_api import plain_request
 
-__all__ = ["ADMINISTRATOR", "ADMIN_HOST", "ALLOW", "CLIENT_HOST", "DENY", "LITERAL", "OF_USERS", "PREFIXED", "SEEN",
-           "USER", "Acl", "prepare", "record_verdicts", "set_acls"]  # fmt: skip
+__all__ = ["ADMINISTRATOR", "ADMIN_HOST", "ALLOW", "CLIENT_HOST", "DENY", "LITERAL", "OF_OPEN_BROKERS", "OF_USERS",
+           "PREFIXED", "SEEN", "USER", "Acl", "prepare", "record_verdicts", "set_acls"]  # fmt: skip
 
 ADMIN_HOST, CLIENT_HOST, OTHER_HOST = "127.0.0.1", "127.0.0.2", "127.0.0.9"
 PRINCIPAL, USER = "User:ANONYMOUS", ("alice", "secret")
@@ -44,6 +44,8 @@ OTHER_FIELDS: dict[tuple[ApiKey, int], dict[str, Any]] = {
 }  # fmt: skip
 OF_USERS = ("nothing", "all", "all for another user", "all for everyone")
 """Names of the shapes that depend on who the client is."""
+OF_OPEN_BROKERS = ("nothing", "all from another host", "every operation, all denied by wildcard")
+"""Names of the shapes that depend on what holds where no ACL applies."""
 ONLY_HERE = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     ApiKey.LIST_CLIENT_METRICS_RESOURCES,
