@@ -113,7 +113,7 @@ def test_megabyte_that_decompresses_to_ten_gigabytes_is_refused(open_arena: Open
     field.recovers(lines=0, mib=AT_REST_MIB + UNPACKED_MIB, files=8)
 
 
-@pytest.mark.parametrize("mib", [240, 1000])
+@pytest.mark.parametrize("mib", [pytest.param(240, marks=pytest.mark.long), 1000])
 def test_batches_that_decompress_to_hundreds_of_megabytes_take_no_memory_of_the_broker(
     open_arena: OpenArena, mib: int
 ) -> None:

@@ -29,7 +29,7 @@ def test_stalled_partial_frame_holds_128_kib_and_not_its_announced_size(field: A
     field.recovers(lines=0, mib=AT_REST_MIB + 500 / 8)
 
 
-@pytest.mark.parametrize("now_and_then", [b"", b"x"])
+@pytest.mark.parametrize("now_and_then", [pytest.param(b"", marks=pytest.mark.long), b"x"])
 def test_stalled_partial_frames_that_fill_the_memory_give_way_to_large_requests(
     open_arena: OpenArena, now_and_then: bytes
 ) -> None:

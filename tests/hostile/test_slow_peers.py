@@ -94,7 +94,7 @@ TINY_FRAMES = bytes([0, 0, 0, 1, 0]) * 12_000
 """These frames fit into one read, but would take a megabyte if all were objects at once."""
 
 
-@pytest.mark.parametrize("before", ["long polls", "an answer that is not read"])
+@pytest.mark.parametrize("before", [pytest.param("long polls", marks=pytest.mark.long), "an answer that is not read"])
 def test_requests_behind_unfinished_responses_are_bounded_over_all_connections(
     open_arena: OpenArena, before: str
 ) -> None:
@@ -125,7 +125,11 @@ def test_partial_requests_behind_long_polls_are_bounded_over_all_connections(ope
     field.recovers(lines=1, mib=AT_REST_MIB + 16 + 8, files=8)
 
 
-@pytest.mark.parametrize("more", [TINY_FRAMES, TINY_FRAMES[:5] + half_frame()], ids=["requests", "half a request"])
+@pytest.mark.parametrize(
+    "more",
+    [pytest.param(TINY_FRAMES, marks=pytest.mark.long), TINY_FRAMES[:5] + half_frame()],
+    ids=["requests", "half a request"],
+)
 def test_bytes_behind_garbage_are_not_kept(field: Arena, more: bytes) -> None:
     for _ in range(300):
         field.throw(long_poll() + more)

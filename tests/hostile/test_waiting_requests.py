@@ -126,6 +126,7 @@ def test_memory_of_decoded_small_requests_in_progress_is_bounded_over_all_connec
     field.recovers(lines=0, mib=AT_REST_MIB)  # 46 MiB; 75 without a bound
 
 
+@pytest.mark.long  # those of all APIs are in progress one at a time
 def test_large_requests_in_progress_are_not_all_in_memory_at_once(field: Arena) -> None:
     partitions = [DeleteRecordsPartition(partition_index=number, offset=0) for number in range(90_000)]
     request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="nowhere", partitions=partitions)], timeout_ms=1000)
