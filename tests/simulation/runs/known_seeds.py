@@ -2,13 +2,13 @@
 
 __all__ = ["FAILED_ONCE", "FIXED", "FIXED_OF_GROUPS", "FIXED_OF_SHARES", "FIXED_OF_TRANSACTIONS", "FIXED_WHEN_LONG"]
 
-FIXED = range(1, 51)
+FIXED = (*range(1, 19), 23, 24, 27, 38)
 """Runs in every test run. Tests of mistakes rely on that: they run such a seed only with the mistake."""
-FIXED_OF_GROUPS = range(1, 13)
+FIXED_OF_GROUPS = (1, 2, 5, 6, 12, 16)
 FIXED_OF_SHARES = range(1, 6)
-FIXED_OF_TRANSACTIONS = range(1, 13)
+FIXED_OF_TRANSACTIONS = (1, 2, 3, 4, 5, 9)
 """The same for runs of consumer groups, share groups and transactions."""
-FIXED_WHEN_LONG = range(51, 101)
+FIXED_WHEN_LONG = tuple(seed for seed in range(1, 101) if seed not in FIXED)
 FAILED_ONCE = {
     107: "an unused block of producer ids whose error nobody handled",
     115: "an acks=1 record accepted by a deposed leader",
