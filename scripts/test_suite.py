@@ -215,12 +215,14 @@ def workers(processors: int) -> int:
     return min(processors + 1, MOST_WORKERS)
 
 
-def is_quick(node_id: str) -> bool:
-    """Returns whether a test is of a folder in which no file takes long. The others begin first, so that no worker is
-    left with a long file at the end.
+def place_in_order(node_id: str) -> int:
+    """Returns a number by which tests are sorted, so that no worker is left with long files at the end. First comes the
+    pipeline, whose tests run in one process; last come the tests of folders in which no file takes long.
     """
-    folder = node_id.partition("::")[0].removeprefix("tests/").partition("/")
-    return bool(folder[1]) and folder[0] not in SLOW_FOLDERS
+    folder, is_below, _ = node_id.partition("::")[0].removeprefix("tests/").partition("/")
+    if folder == "pipeline":
+        return 0
+    return 2 if is_below and folder not in SLOW_FOLDERS else 1
 
 
 def pytest(options: argparse.Namespace, further: list[str]) -> int:

@@ -6,16 +6,17 @@ Also makes hypothesis try the same examples in every run.
 import gc
 import os
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from support.examples import choose_profile
+from support.file_groups import scope_of
 from support.log_records import hold_no_objects
 from support.processes.forked_process import forked_cpu_seconds
 from support.source_tree import forget_trees
-from test_suite import is_quick
+from test_suite import place_in_order
 
 pytest_plugins = ["support.hung_tests"]
 
@@ -42,9 +43,6 @@ SPENT_IN_FILES: dict[str, Spent] = defaultdict(Spent)
 FIGURES: list[str] = []
 BROKEN_PROMISES: list[str] = []  # tests that found something acknowledged lost, doubled or moved
 
-# The same examples in every run: fresh ones are for the long forms. No deadline: machines are shared and noisy.
-settings.register_profile("repeatable", derandomize=True, deadline=None)
-settings.load_profile("repeatable")
 hold_no_objects()
 
 
@@ -59,8 +57,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fuzz-replay", default=None, help="a file that a failure saved: send its frames again")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    choose_profile(config)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: is_quick(item.nodeid))
+    items.sort(key=lambda item: place_in_order(item.nodeid))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -81,13 +83,12 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(NEW_OBJECTS_PER_COLLECTION)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def forget_syntax_trees() -> Iterator[None]:
-    """Free what a module has parsed: the trees of the whole repository are millions of objects, which every garbage
-    collection of later tests in this process would visit.
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Free what files of tests have parsed: the trees of the whole repository are millions of objects, which every
+    garbage collection of later tests in this process would visit.
     """
-    yield
-    forget_trees()
+    if nextitem is None or scope_of(item.nodeid) != scope_of(nextitem.nodeid):
+        forget_trees()
 
 
 def folder_of(node_id: str) -> str:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support.hung_tests import scope_of
+from support.file_groups import scope_of
 
 TESTS = Path(__file__).parent
 HUNG = """
@@ -56,6 +56,8 @@ def test_run_by_files_goes_on_after_a_hung_test_and_ends(pytester: pytest.Pytest
     result.assert_outcomes(passed=6 * 3 + 2, failed=1)
 
 
-def test_files_of_the_pipeline_run_in_one_process_and_others_in_any() -> None:
+def test_files_of_the_pipeline_and_rules_of_the_house_run_in_one_process_each_and_others_in_any() -> None:
     files = ["tests/pipeline/test_jobs.py", "tests/pipeline/spark/test_spark_write.py", "tests/cli/test_command.py"]
-    assert [scope_of(f"{file}::test_it[a::b]") for file in files] == ["tests/pipeline", "tests/pipeline", files[2]]
+    assert [scope_of(f"{file}::test_it[a::b]") for file in files] == ["pipeline", "pipeline", files[2]]
+    rules = [scope_of(f"tests/{file}.py::test_it") for file in ("test_pages", "test_tidy", "test_wording")]
+    assert len({*rules, files[2]}) == 2

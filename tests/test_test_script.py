@@ -89,9 +89,9 @@ def test_the_run_has_one_more_worker_than_processors_and_four_at_most(script: Mo
     assert "--dist" not in arguments(script, "-n", "0")
 
 
-def test_files_of_quick_folders_come_last(script: ModuleType) -> None:
-    files = ["tests/broker/apis/test_produce.py", "tests/interop/groups/test_rebalancing.py", "tests/test_image.py"]
-    assert [script.is_quick(f"{file}::test_it") for file in files] == [True, False, False]
+def test_files_of_the_pipeline_come_first_and_those_of_quick_folders_last(script: ModuleType) -> None:
+    files = ["pipeline/test_audit.py", "interop/groups/test_rebalancing.py", "test_image.py", "broker/test_restart.py"]
+    assert [script.place_in_order(f"tests/{file}::test_it") for file in files] == [0, 1, 1, 2]
 
 
 def test_tests_are_compiled_although_python_keeps_no_bytecode(

@@ -20,6 +20,7 @@ from pybroker.controller.tree.metadata_store import (
 from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
 from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
 from simulation.machines.model_zookeeper import ModelZooKeeper
+from support.examples import examples
 from support.in_process.metadata_store_suite import Watcher
 from support.processes.kafka_process import ZooKeeperProcess
 
@@ -112,7 +113,7 @@ class Run:
 
 
 @given(STEPS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_model_gives_the_same_results_as_zookeeper(zookeeper: ZooKeeperProcess, steps: list[Step]) -> None:
     async def both() -> tuple[list[object], list[object]]:
         model = await ModelZooKeeper(asyncio.get_running_loop(), Random(1), lambda: 5, latency_s=(0, 0)).open()

@@ -14,6 +14,7 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record, build_batch, read_records
+from support.examples import examples
 from support.spark.gathered_rows import decoded, decoder, golden_records, need_columns
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference" / "logdirs"
@@ -164,7 +165,7 @@ def test_wrong_checksum_is_an_error_only_with_check_crcs() -> None:
     assert len(decoded([batch_of(bytes(data))], check_crcs=False).records) <= 1
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(records, min_size=1, max_size=4), st.data())
 def test_compiled_walk_treats_damage_like_the_plain_walk(found: list[Record], data: st.DataObject) -> None:
     """Replaces random bytes: either both walks refuse the batch, or both read the same rows."""

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.protocol.records.builder import encode_record
+from support.examples import examples
 
 PACKAGE = "pybroker.protocol.records"
 NAMES = ("varint", "walk", "compaction_walk", "summary_walk")
@@ -130,14 +131,14 @@ def batch_of(drawn: Drawn) -> tuple[bytes, int, int]:
     return payload, len(drawn), delta
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(DRAWN, st.randoms(use_true_random=False))
 def test_whole_batches_give_the_same_result_compiled_and_uncompiled(drawn: Drawn, chance: random.Random) -> None:
     data, count, last_delta = batch_of(drawn)
     agree_on(data, count, last_delta, {b"a": 2, b"b": 5}, chance)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(DRAWN, st.randoms(use_true_random=False), st.integers(1, 4))
 def test_damaged_batches_give_the_same_result_compiled_and_uncompiled(
     drawn: Drawn, chance: random.Random, damages: int

@@ -8,6 +8,7 @@ from pybroker.protocol.errors import InvalidRecordError
 from pybroker.protocol.records.builder import encode_record
 from pybroker.protocol.records.summary_walk import RecordSummary, summarize_records
 from pybroker.protocol.records.walk import walk_records
+from support.examples import examples
 
 INT64_MAX = (1 << 63) - 1
 STEPS = st.one_of(st.just(1), st.integers(-1, 300))
@@ -40,7 +41,7 @@ def found(data: bytes, count: int, base: int, last_delta: int, timestamp: int) -
         return str(error.message)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(
     DRAWN,
     st.sampled_from([0, 1000, INT64_MAX - 5, INT64_MAX]),

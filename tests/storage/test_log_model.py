@@ -16,6 +16,7 @@ from pybroker.storage.log.log_retention import apply_retention
 from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery.log_recovery import StartingPoint
+from support.examples import examples
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, close_cleanly, open_log, records_from
 
 VALUES = st.lists(st.integers(0, 300).map(lambda size: b"v" * size), min_size=1, max_size=8)
@@ -180,6 +181,6 @@ class LogMachine(RuleBasedStateMachine):
 
 # Every step reads files: shrinking a failure would take minutes, and a short run of steps reads well as it is.
 LogMachine.TestCase.settings = settings(
-    max_examples=120, stateful_step_count=25, phases=[Phase.explicit, Phase.reuse, Phase.generate]
+    max_examples=examples(120), stateful_step_count=25, phases=[Phase.explicit, Phase.reuse, Phase.generate]
 )
 TestLogAgainstAList = LogMachine.TestCase

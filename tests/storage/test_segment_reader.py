@@ -11,6 +11,7 @@ from pybroker.protocol.records.batch import iter_batches
 from pybroker.storage.files.files import Files
 from pybroker.storage.segment import segment_reader
 from pybroker.storage.segment.segment_reader import SegmentReader
+from support.examples import examples
 from support.logs.log_tool import fill_log
 from support.logs.storage_logs import open_log
 from support.record_bytes import valid_bytes
@@ -25,7 +26,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return Path(log.segments[0].log_ref.path).read_bytes()
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_segment_reader_yields_all_whole_batches_and_the_rest_as_tail(
     data: st.DataObject, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -9,11 +9,13 @@ to run, for which the next process would wait for ever. `OnlyUnfinishedFiles` ha
 """
 
 import faulthandler
+import time
 from collections.abc import Generator
 from typing import Any, Protocol
 
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
+from support.file_groups import scope_of
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
@@ -21,10 +23,8 @@ from xdist.workermanage import WorkerController
 GRACE_S = 60.0
 """Seconds in which pytest-timeout can end a test by its own means."""
 LIMIT_S = pytest.StashKey[float]()
-TOGETHER = ("tests/pipeline",)
-"""Folders whose files run in one process. A Spark session of `tests/pipeline` takes 10 s of CPU to start, and its first
-queries take several times as long as later ones.
-"""
+_ends: dict[float, float] = {}
+"""When this process ends if nothing happens, by the limit of which test; empty or one entry."""
 
 
 class TimeoutSettings(Protocol):
@@ -47,22 +47,28 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol() -> Generator[None, object, object]:
+def pytest_runtest_protocol(nextitem: pytest.Item | None) -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
-        faulthandler.cancel_dump_traceback_later()
+        if nextitem is None:
+            faulthandler.cancel_dump_traceback_later()
+            _ends.clear()
 
 
 def watch(item: pytest.Item) -> None:
-    """Ends this process when the test's limit is over, from now on; replaces an earlier call."""
+    """Ends this process when the test's limit is over, from now on; replaces an earlier call.
+
+    An earlier call for the same limit is left as it is when it ends the process nearly as late. Otherwise each test
+    would start and end two threads, and wait for a processor each time.
+    """
+    limit_s, now_s = item.stash[LIMIT_S], time.monotonic()
+    if limit_s - GRACE_S / 6 < _ends.get(limit_s, 0.0) - now_s:
+        return
+    _ends.clear()
+    _ends[limit_s] = now_s + limit_s
     stderr = item.config.stash[fault_handler_stderr_fd_key]
-    faulthandler.dump_traceback_later(item.stash[LIMIT_S], file=stderr, exit=True)
-
-
-def scope_of(node_id: str) -> str:
-    """Returns the file, or the folder, whose tests run in the same process as this test."""
-    return next((folder for folder in TOGETHER if node_id.startswith(f"{folder}/")), node_id.partition("::")[0])
+    faulthandler.dump_traceback_later(limit_s, file=stderr, exit=True)
 
 
 class OnlyUnfinishedFiles(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types

@@ -13,6 +13,7 @@ from pybroker.broker.faults.request_items import Wanted, names_in, split
 from pybroker.broker.faults.target import Where
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.errors import ErrorCode
+from support.examples import examples
 from support.in_process.served_apis import served_apis, with_one_of_each
 from support.load.request_of_each_api import plain_request
 
@@ -76,7 +77,7 @@ class Model:
         return hit
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(faults, max_size=4), st.lists(requests, max_size=6))
 def test_faults_fire_on_the_items_on_which_the_model_says(rows: list[Any], asked: list[list[Item]]) -> None:
     set_faults = Faults()

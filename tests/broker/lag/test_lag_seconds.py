@@ -22,6 +22,7 @@ from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.recovery.log_recovery import StartingPoint
+from support.examples import examples
 from support.logs.compaction import compact_log, records_of
 from support.logs.log_tool import marker
 from support.logs.storage_logs import NOW_MS, TP, append_as_leader, batch_of, close_cleanly, open_log
@@ -191,7 +192,7 @@ class LagMachine(RuleBasedStateMachine):
 
 
 LagMachine.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=30, phases=[Phase.explicit, Phase.reuse, Phase.generate]
+    max_examples=examples(60), stateful_step_count=30, phases=[Phase.explicit, Phase.reuse, Phase.generate]
 )
 TestLagInSeconds = LagMachine.TestCase
 

@@ -17,6 +17,7 @@ from pybroker.broker.metrics.registry import Lines, Pace, Registry, Sample
 from pybroker.broker.metrics.selection import Selection
 from pybroker.broker.metrics.series.series import Detail, Spelling
 from pybroker.broker.metrics.series.table import series_named
+from support.examples import examples
 from support.in_process.scraping import exposition_of, samples_in, text_of
 
 DROPPED = series_named("pybroker_metrics_dropped_series")
@@ -166,7 +167,7 @@ def test_series_that_no_board_reads_go_first() -> None:
     assert {name for name, _ in found} == {SIZES.name, DROPPED.name, FAILED.name}
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     groups=st.lists(st.lists(st.integers(0, 10**12), max_size=5), max_size=8),
     limit=st.sampled_from([0, 5, 1000]),

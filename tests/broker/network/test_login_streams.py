@@ -18,6 +18,7 @@ from pybroker.broker.network.request import ConnectionInfo, LaterReply, Reply, R
 from pybroker.broker.network.settings import NetworkSettings
 from pybroker.broker.security.login_gate import LoginGate
 from pybroker.protocol.client.sasl import Credentials, SaslLogin, sasl_messages
+from support.examples import examples
 from support.in_process.network_peer import ECHO, LATER, frame
 from support.security.gate_driver import DELAY_MS, PLAIN_TOKEN, api_versions, handshake, rules, token
 from support.time.virtual_network import VirtualNetwork, VirtualPeer
@@ -277,7 +278,7 @@ STEPS: st.SearchStrategy[Step] = st.one_of(
 LOGIN: list[Step] = [("handshake v1", []), ("token", [])]
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @example(
     True, [("later", []), ("wait for the end", []), ("answer", []), ("echo", []), ("wait a moment", []), ("echo", [])]
 )

@@ -18,6 +18,7 @@ from pybroker.broker.network.admission.read_pause import ReadPause
 from pybroker.broker.network.frame_reader import FIRST_READ, LONG_READ, MOST_FRAMES
 from pybroker.broker.network.request import LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.settings import NetworkSettings
+from support.examples import examples
 from support.in_process.network_peer import ECHO, PRODUCE, VERSIONS, frame
 from support.time.virtual_network import VirtualNetwork, VirtualPeer
 
@@ -127,7 +128,7 @@ REQUEST = st.tuples(
 PEER = st.tuples(st.lists(REQUEST, min_size=1, max_size=12), st.booleans())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     peers=st.lists(PEER, min_size=1, max_size=8),
     max_bytes=st.sampled_from((1, 1000, 30_000, 200_000, 1_000_000)),

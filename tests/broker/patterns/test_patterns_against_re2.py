@@ -9,6 +9,7 @@ from pybroker.broker.patterns.characters import NAMED_SETS
 from pybroker.broker.patterns.error import PatternError
 from pybroker.broker.patterns.pattern import Pattern, compile_pattern
 from pybroker.broker.patterns.syntax import MOST_STATES
+from support.examples import examples
 
 _QUIET = re2.Options()
 _QUIET.log_errors = False
@@ -99,7 +100,7 @@ def assert_matches_as_by_re2(text: str, names: list[str]) -> None:
         assert matching(ours, names) == [name for name in names if theirs.fullmatch(name)]
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(patterns)
 def test_generated_patterns_are_accepted_and_match_as_by_re2(text: str) -> None:
     assert_matches_as_by_re2(text, NAMES)
@@ -124,7 +125,7 @@ valid_patterns = st.recursive(
 )
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(valid_patterns)
 def test_valid_patterns_match_as_by_re2(text: str) -> None:
     if compiled(text) is None:
@@ -133,7 +134,7 @@ def test_valid_patterns_match_as_by_re2(text: str) -> None:
         assert_matches_as_by_re2(text, NAMES)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(patterns | valid_patterns)
 def test_names_that_match_together_are_those_that_match_one_by_one(text: str) -> None:
     pattern = compiled(text)

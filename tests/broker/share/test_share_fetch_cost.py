@@ -17,6 +17,7 @@ from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.walk import Record
 from pybroker.storage.files.files import File, FileRegion
 from pybroker.storage.segment.transaction_index import AbortedTransaction
+from support.examples import examples
 from support.time.line_count import counted_lines
 
 _END = 30
@@ -103,7 +104,7 @@ def test_finding_aborted_batches_among_many_transactions_is_work_in_proportion_t
     assert twice < 2.2 * once
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     batches=st.lists(st.tuples(st.integers(1, 3), st.integers(1, 4), st.booleans()), min_size=1, max_size=12),
     transactions=st.lists(st.tuples(st.integers(1, 3), st.integers(0, _END), st.integers(0, _END)), max_size=6),

@@ -11,6 +11,7 @@ from pybroker.broker.share.acquisition import Acquisition
 from pybroker.broker.share.record_runs import Change, OffsetSpan, RecordState
 from pybroker.broker.share.share_partition import SharePartition
 from pybroker.protocol.errors import KafkaError
+from support.examples import examples
 
 MAX_LOCKS, MAX_DELIVERIES, LOCK_MS = 24, 3, 10
 MEMBERS = st.sampled_from("abc")
@@ -227,5 +228,5 @@ def replace_first(span: OffsetSpan, offset: int) -> OffsetSpan:
 
 
 def test_share_partition_of_any_history_delivers_as_the_model_of_single_records() -> None:
-    machines = settings(max_examples=60, stateful_step_count=30, deadline=None)
+    machines = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
     run_state_machine_as_test(SharePartitionMachine, settings=machines)

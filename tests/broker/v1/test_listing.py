@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pybroker.broker.v1.listing import page_of
 from pybroker.broker.v1.slices import mapped_in_slices, sorted_in_slices
 from pybroker.views.query import Query
+from support.examples import examples
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Row:
     size: float | None
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     st.dictionaries(st.text("abAB", min_size=1, max_size=4), st.none() | st.integers(0, 5), max_size=30),
     st.sampled_from(["name", "-name", "size", "-size"]),

@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.broker.v1.disk_growth import DiskGrowth
 from pybroker.broker.v1.rate_rings import MOST_TOPICS, RING_S, TOPIC_STEP_S, RateRing, TopicRings, Totals
+from support.examples import examples
 
 RATES = st.floats(0, 1e6, width=32)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(RATES, max_size=700), st.integers(1, RING_S))
 def test_history_has_the_mean_of_each_span_and_null_before_the_first_point(rates: list[float], count: int) -> None:
     ring = RateRing(TOPIC_STEP_S)

@@ -12,6 +12,7 @@ from pybroker.cli.explain.shapes import TopicExplanation, TopicGroup, TopicValue
 from pybroker.cli.explain.topic_rules import TopicEvidence, explained_topic, layout_text
 from pybroker.cli.topics.shapes import Partition
 from support.clients.commands import rows_of, run
+from support.examples import examples
 
 NOW_MS = 1_700_000_000_000.0
 PRODUCER = WritingProducer(
@@ -142,7 +143,7 @@ def partitions(draw: st.DrawFn) -> Partition:
 
 
 @given(st.lists(partitions(), min_size=1, max_size=5), st.sets(st.sampled_from("1234"), min_size=1), st.integers(1, 3))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_verdict_agrees_with_each_partition(found: list[Partition], alive: set[str], min_isr: int) -> None:
     view = explained_topic(evidence(*found, alive="".join(alive), min_isr=min_isr))
     assert view.is_writable == all(

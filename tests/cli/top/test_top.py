@@ -16,6 +16,7 @@ from pybroker.cli.top.shapes import BusyGroup, BusyTopic, TopView
 from pybroker.cli.top.v1_looks import merged
 from support.clients.commands import checked_json, rows_of, run
 from support.clients.produced import Produced, produce
+from support.examples import examples
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -78,7 +79,7 @@ ANY = st.recursive(
 DOCUMENTS = st.lists(st.dictionaries(st.sampled_from(["source", "rates", "items"]), ANY), max_size=2)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(DOCUMENTS, DOCUMENTS, DOCUMENTS, DOCUMENTS)
 def test_documents_of_any_form_are_drawn(clusters: Any, brokers: Any, topics: Any, groups: Any) -> None:
     drawn(merged(clusters, brokers, topics, groups), ScreenState(), (80, 24), None)

@@ -16,6 +16,7 @@ from kazoo.exceptions import KazooException, NoAuthError
 from kazoo.protocol.states import WatchedEvent, ZnodeStat
 from kazoo.security import ACL, Id, make_acl, make_digest_acl
 from pybroker.controller.tree.node_rights import Permission
+from support.examples import examples
 from support.processes.kafka_process import ZooKeeperProcess
 from support.processes.served_tree import ServedTree
 from support.time.patience import await_that
@@ -138,7 +139,7 @@ def comparable(result: object) -> object:
             return result
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(ACLS, STEPS)
 def test_every_call_under_acls_has_the_result_of_zookeeper(
     both: list[list[KazooClient]], acl: list[ACL], steps: list[tuple[int, RandomAct]]

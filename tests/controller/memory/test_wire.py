@@ -61,8 +61,9 @@ from pybroker.controller.tree.metadata_store import (
     Stat,
     WatchEvent,
 )
+from support.examples import examples
 
-SOME = settings(max_examples=30)
+SOME = settings(max_examples=examples(30))
 INTS = st.integers(-(2**31), 2**31 - 1)
 LONGS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(max_size=20)

@@ -8,6 +8,7 @@ from pybroker.protocol.records.conversion import down_convert
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Headers, Record, build_batch, read_records
 from pybroker.storage.log_config import LogConfig
+from support.examples import examples
 from support.logs.storage_logs import as_leader_stores, codec_setting
 from support.record_bytes import batch_at
 
@@ -52,7 +53,7 @@ def test_message_set_holds_its_records(records: list[Record], magic: int, codec:
     assert read == records
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(record_lists(with_headers=False, gaps=False), st.sampled_from([Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4]))
 def test_records_survive_a_conversion_down_and_up_again(records: list[Record], codec: Codec) -> None:
     batch = build_batch(records, codec=codec)

@@ -10,6 +10,7 @@ from pybroker.protocol.errors import InvalidRecordError
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.protocol.records.record import Record, build_batch, plain_payload
 from pybroker.protocol.records.value_split import split_values
+from support.examples import examples
 
 VALUES = st.sampled_from([None, b"", b"a", b"b", b"x" * 70, b"y" * 70, b"z" * 200])
 HEADERS = st.sampled_from([(), (("a", b"b"),), (("name", None), ("", b""))])
@@ -36,7 +37,7 @@ def test_values_of_runs_are_those_of_the_records(runs: list[tuple[object, ...]])
     assert split_values(payload, len(records), b"null") == expected
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_values_of_different_sizes_are_those_of_the_records(data: st.DataObject) -> None:
     """Values may look like what stands between records, and some records may have keys or headers."""
@@ -56,7 +57,7 @@ def test_values_of_a_long_uniform_batch_are_those_of_the_records() -> None:
     assert split_values(payload, len(records)) == [record.value for record in records]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data())
 def test_changed_bytes_give_values_or_an_invalid_record(data: st.DataObject) -> None:
     payload, records = payload_of([(b"k", b"v" * 20, (), 0, 40)])

@@ -33,6 +33,7 @@ from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_host import StandaloneHost
 from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log_config import LogConfig
+from support.examples import examples
 from support.logs.compaction import assessed, batches_of, compact_log, records_of, stored_batches
 from support.logs.storage_logs import CRASHED, NOW_MS, TP, append_as_leader, batch_of, close_cleanly, open_log
 
@@ -87,7 +88,7 @@ def survivors(
     return must, may
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @example(
     [[(b"a", None), (b"b", None), (b"a", None)], "roll", [(b"a", None)], "compact", "compact later"],
     Codec.NONE,

@@ -18,6 +18,7 @@ from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
+from support.examples import examples
 from support.logs.compaction import assessed, batches_of, compact_log, records_of
 from support.logs.storage_logs import CRASHED, NOW_MS, append_as_leader, batch_of, close_cleanly, open_log
 
@@ -223,7 +224,7 @@ def finish(log: Log, producer_id: int, *, commit: bool) -> None:
     append_as_leader(log, bytearray(batch), 0, NOW_MS, AppendOrigin.COORDINATOR)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(STEPS, st.sampled_from([Codec.NONE, Codec.ZSTD]), st.sampled_from([2 * ENTRY_BYTES, 1000 * ENTRY_BYTES]))
 def test_read_committed_consumer_of_a_compacted_log_sees_exactly_the_committed_records(
     steps: list[object], codec: Codec, map_bytes: int

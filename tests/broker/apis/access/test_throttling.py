@@ -18,6 +18,7 @@ from pybroker.protocol.errors import GroupAuthorizationError
 from pybroker.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from pybroker.protocol.messages.produce import ProduceRequest
 from support.clients.wire_frames import request_frame
+from support.examples import examples
 from support.time.virtual_network import VirtualNetwork, VirtualPeer
 
 VERSION = 2
@@ -139,7 +140,7 @@ def throttling_peer(times_ms: list[int]) -> tuple[VirtualPeer, list[float]]:
     return network.connect(), started_ms
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=6), st.booleans())
 def test_next_request_is_carried_out_no_earlier_than_told_and_none_is_lost(times_ms: list[int], at_once: bool) -> None:
     peer, started_ms = throttling_peer(times_ms)

@@ -38,6 +38,7 @@ from pybroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsR
 from pybroker.protocol.messages.describe_acls import DescribeAclsRequest
 from simulation.machines.model_zookeeper import ModelZooKeeper
 from support.acls import PATTERN_TYPES, RESOURCE_TYPES, by_pattern, entries, patterns
+from support.examples import examples
 from support.in_process.authorized_broker import RecordingAuthorizer
 from support.in_process.group_handlers import call, versions
 from support.in_process.rights_table import cluster
@@ -366,7 +367,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(STEPS)
 def test_acls_are_those_of_a_set_with_filters(steps: list[tuple[AclBinding, ...] | list[AclFilter]]) -> None:
     async def scenario(zookeeper: ModelZooKeeper) -> None:

@@ -14,6 +14,7 @@ from pybroker.broker.process.first_topics import FirstTopics
 from pybroker.broker.server import BrokerServer
 from pybroker.config.load import load_config
 from pybroker.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
+from support.examples import examples
 
 NAMES = st.from_regex(r"[a-zA-Z0-9._-]{1,20}", fullmatch=True)
 COUNTS = st.none() | st.integers(1, 0x7FFF)
@@ -26,7 +27,7 @@ def read(text: str) -> list[CreatableTopic]:
     return topics_to_create({"KAFKA_CREATE_TOPICS": text})
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(TOPICS, st.sampled_from([",", " ,\n"]))
 def test_topics_are_read_with_their_counts_and_policy(
     topics: list[tuple[str, int | None, int | None, str]], comma: str

@@ -20,6 +20,7 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record
 from pybroker.storage.log_config import LogConfig
+from support.examples import examples
 from support.logs.log_tool import REFERENCE, TRANSACTIONS, LogTool, fill_log
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, close_cleanly, open_log
 
@@ -131,7 +132,7 @@ class TestFilters:
         """Every record, as JSON lines of an unfiltered run."""
         return log_tool("dump", "--json", "--print-data-log", partition).objects("record")
 
-    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data())
     def test_dump_prints_exactly_the_records_within_the_given_bounds(
         self, data: st.DataObject, records: list[dict[str, Any]], partition: Path, log_tool: LogTool

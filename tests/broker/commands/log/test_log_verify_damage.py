@@ -573,7 +573,7 @@ def test_verify_finds_a_time_index_that_misses_a_greater_timestamp(tmp_path: Pat
     assert line == f"{path}: an entry gives offset 1 the time {NOW_MS}, {NOW_MS + 9} lies before it"
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data_=st.data())
 def test_verify_finds_any_changed_byte_of_a_log_or_a_snapshot(
     data_: st.DataObject, sound: Path, log_tool: LogTool

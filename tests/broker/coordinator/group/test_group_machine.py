@@ -16,6 +16,7 @@ from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.protocol.errors import ErrorCode, NotLeaderOrFollowerError
 from pybroker.protocol.records.batch import iter_batches
 from support.clients.group_clients import REBALANCE_MS, SESSION_MS, GroupWorld, JoinCall, SyncCall, protocols
+from support.examples import examples
 
 T0 = TopicPartition("t", 0)
 PREFERENCES = (("range", "robin"), ("robin", "range"), ("robin", "range", "sticky"))
@@ -333,5 +334,5 @@ class GroupMachine(RuleBasedStateMachine):
         assert group is None or group.state is GroupState.EMPTY
 
 
-GroupMachine.TestCase.settings = settings(max_examples=200, stateful_step_count=40)
+GroupMachine.TestCase.settings = settings(max_examples=examples(200), stateful_step_count=40)
 TestGroupMachine = GroupMachine.TestCase

@@ -20,6 +20,7 @@ from pybroker.broker.coordinator.transaction_end import TransactionEnd
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
+from support.examples import examples
 from support.in_process.offsets_topic import OffsetsTopic
 
 LOG_DIRECTORY = Path(__file__).parents[3] / "reference/logdirs/kafka-3.9"
@@ -231,7 +232,7 @@ def test_unknown_and_broken_records_are_skipped_and_the_others_replayed(caplog: 
     assert "3 records of key versions 17, 19 ignored" in caplog.text
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(
     st.lists(
         st.one_of(

@@ -11,6 +11,7 @@ from pybroker.broker.coordinator.share.settings import ShareCoordinatorSettings
 from pybroker.broker.coordinator.share.state import StoredState
 from pybroker.broker.coordinator.share.state_batch import StateBatch
 from pybroker.protocol.errors import ErrorCode, NotEnoughReplicasError
+from support.examples import examples
 from support.shares.share_states import ShareStates
 
 KEYS = [SharePartitionKey("g", UUID(int=1), partition) for partition in range(2)]
@@ -143,5 +144,5 @@ def assert_stored(write: StateWrite, state: StoredState) -> None:
             assert stored[offset] >= (batch.delivery_count, batch.delivery_state)
 
 
-ShareStateMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+ShareStateMachine.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 TestShareStates = ShareStateMachine.TestCase

@@ -27,6 +27,7 @@ from pybroker.protocol.errors import (
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.walk import Record
+from support.examples import examples
 from support.in_process.offsets_topic import OffsetsTopic
 
 IDS = ("first", "second", "third")
@@ -210,5 +211,5 @@ class CoordinatorMachine(RuleBasedStateMachine):
         return found
 
 
-CoordinatorMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+CoordinatorMachine.TestCase.settings = settings(max_examples=examples(150), stateful_step_count=40, deadline=None)
 test_replaying_the_log_gives_the_state_in_memory = CoordinatorMachine.TestCase

@@ -11,6 +11,7 @@ from pybroker.broker.coordinator.transaction.marker_queue import MarkerQueue
 from pybroker.broker.coordinator.transaction.retry_delays import RetryDelays
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.sentinels import NO_LEADER
+from support.examples import examples
 
 CODES = [
     ErrorCode.NONE,
@@ -132,5 +133,5 @@ class MarkerMachine(RuleBasedStateMachine):
         assert self.queue.brokers_to_send_to() == []
 
 
-MarkerMachine.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+MarkerMachine.TestCase.settings = settings(max_examples=examples(200), stateful_step_count=40, deadline=None)
 test_no_marker_is_lost_sent_twice_in_a_request_or_sent_after_it_was_dropped = MarkerMachine.TestCase

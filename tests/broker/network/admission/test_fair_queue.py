@@ -16,6 +16,7 @@ from pybroker.broker.network.admission.fair_queue import (
 )
 from pybroker.broker.network.admission.memory import DecodedMemory
 from pybroker.broker.network.loop_share import LoopShare
+from support.examples import examples
 from support.in_process.fake_connection import FakeConnection
 from support.time.virtual_network import VirtualLoop
 
@@ -61,7 +62,7 @@ class User(FakeConnection):
 COSTS = st.lists(st.sampled_from((0.0005, 0.0009, 0.002, 0.02, 0.1)), min_size=1, max_size=5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(costs=st.lists(COSTS, min_size=2, max_size=8), newcomers=st.integers(0, 3))
 def test_no_backlogged_connection_gets_less_than_its_share(costs: list[list[float]], newcomers: int) -> None:
     world = World()

@@ -17,6 +17,7 @@ from pybroker.broker.network.frame_reader import FIRST_ALLOCATION
 from pybroker.broker.network.offender_log import Violation
 from pybroker.broker.network.request import LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.settings import NetworkSettings
+from support.examples import examples
 from support.in_process.fake_connection import FakeConnection
 from support.in_process.network_peer import ECHO, PRODUCE, frame
 from support.time.virtual_network import VirtualNetwork
@@ -171,7 +172,7 @@ REQUEST = st.tuples(st.sampled_from((ECHO, PRODUCE)), st.integers(0, LARGEST))
 ACTION = st.tuples(st.sampled_from(("deliver", "answer", "turn", "second", "hang up")), st.integers(0, 1 << 30))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     requests=st.lists(st.lists(REQUEST, min_size=1, max_size=6), min_size=1, max_size=8),
     reads=st.lists(st.booleans(), min_size=8, max_size=8),

@@ -10,6 +10,7 @@ from pybroker.base.key_stores.pem import pem_certificates, to_pem
 from pybroker.broker.security.tls.cipher_suites import CIPHER_SUITES, SUITES_OF_TLS_1_3, choose_suites
 from pybroker.broker.security.tls.context import client_context, read_material, server_context
 from pybroker.config.config_error import ConfigError
+from support.examples import examples
 from support.in_process.tls_ends import STORES, Ends
 from support.in_process.tls_settings import tls_values
 
@@ -220,7 +221,7 @@ def test_wrong_password_of_a_key_is_named_and_not_shown() -> None:
     assert "canary" not in str(raised.value)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.integers(0, 2000), st.binary(min_size=1, max_size=8), st.booleans())
 def test_changed_certificate_is_used_or_refused_in_one_line(position: int, noise: bytes, is_trusted: bool) -> None:
     name = "authority.pem" if is_trusted else "server.pem"

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.broker.security.tls.buffers import TlsBuffers
 from pybroker.broker.security.tls.engine import RECORD_BYTES, TlsEngine
+from support.examples import examples
 from support.in_process.tls_ends import client_context, server_context
 
 SERVER, CLIENT = server_context(), client_context()
@@ -64,7 +65,7 @@ steps = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(steps, st.booleans())
 def test_connections_that_share_buffers_never_mix_their_bytes(
     chosen: list[tuple[int, str, int, int]], begins_established: bool

@@ -16,6 +16,7 @@ from pybroker.base.key_stores.store import StoreError
 from pybroker.broker.security.tls.configured_stores import configured_keys, configured_trust
 from pybroker.broker.security.tls.distinguished_names import distinguished_name
 from pybroker.config.config_error import ConfigError
+from support.examples import examples
 from support.in_process.tls_ends import STORES
 from support.in_process.tls_settings import tls_values
 
@@ -121,7 +122,7 @@ def test_changed_jks_store_is_refused(position: int, noise: bytes, has_password:
     assert not has_password, "a changed store was accepted"
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.integers(0, 2000), st.binary(min_size=1, max_size=8))
 def test_changed_pkcs12_store_is_read_or_refused(position: int, noise: bytes) -> None:
     pytest.importorskip("cryptography")

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.broker.security.tls.buffers import CIPHERTEXT_BYTES, TlsBuffers
 from pybroker.broker.security.tls.engine import TlsEngine
+from support.examples import examples
 from support.in_process.tls_ends import App, Ends, client_context, server_context
 
 RECORD = 16 * 1024 + 256
@@ -29,7 +30,7 @@ def pattern(size: int) -> bytes:
 # --- bytes arrive
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(
     st.integers(1, 70_000),
     st.one_of(st.integers(64, 600), st.integers(600, 100_000)),
@@ -323,7 +324,7 @@ def test_bytes_that_are_no_record_fail_the_connection_with_an_alert() -> None:
     assert ends.server.app.calls == ["made", "lost"]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.integers(0, 4000), st.binary(min_size=1, max_size=200), st.integers(1, 5000))
 def test_changed_bytes_end_in_one_failure_or_none_and_never_in_an_exception(at: int, noise: bytes, piece: int) -> None:
     ends = Ends(piece=piece)

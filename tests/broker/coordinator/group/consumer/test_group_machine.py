@@ -38,6 +38,7 @@ from pybroker.protocol.errors import (
     UnknownMemberIdError,
     UnreleasedInstanceIdError,
 )
+from support.examples import examples
 from support.in_process.consumer_groups import CoordinatedGroup, Topics, heartbeat, stored_state
 
 NAMES = ("a1", "a2", "b1")
@@ -323,7 +324,7 @@ def topics_of(names: frozenset[str], pattern: str) -> set[str]:
     return {*names, *(name for name in NAMES if pattern and name.startswith(pattern))}
 
 
-MACHINES = settings(max_examples=50, stateful_step_count=30, deadline=None)
+MACHINES = settings(max_examples=examples(50), stateful_step_count=30, deadline=None)
 
 
 def test_group_of_any_history_is_safe_and_comes_to_rest() -> None:
