@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from support.source_tree import PACKAGES, ROOT, dotted, name_of, nodes_of, python_files, tree_of
+from support.source_tree import PACKAGES, ROOT, dotted, name_of, nodes_below, nodes_of, python_files, tree_of
 
 
 class Definition(NamedTuple):
@@ -33,8 +33,13 @@ def modules() -> dict[str, Path]:
     return {module_of(path): path for path in [*python_files(*PACKAGES), *ROOT.glob("__*.py")]}
 
 
-def imports_of(path: Path) -> Iterator[tuple[str, Path, str | None]]:
+@cache
+def imports_of(path: Path) -> list[tuple[str, Path, str | None]]:
     """Each import from the package: the local name, the imported file, and the name in it (None: the file itself)."""
+    return list(_imports_of(path))
+
+
+def _imports_of(path: Path) -> Iterator[tuple[str, Path, str | None]]:
     known = modules()
     for node in nodes_of(path):
         if isinstance(node, ast.Import):
@@ -110,7 +115,7 @@ def users() -> list[Path]:
 def members_read_in(node: ast.AST) -> Counter[str]:
     """Names of members that code reads: as an attribute, in a pattern, or as a whole string (``getattr``)."""
     found: Counter[str] = Counter()
-    for each in ast.walk(node):
+    for each in nodes_below(node):
         match each:
             case ast.Attribute(attr=name, ctx=ast.Load()):
                 found[name] += 1
@@ -135,7 +140,7 @@ def members_read() -> Counter[str]:
 def names_read_in(node: ast.AST) -> Counter[str]:
     """Names that code reads as a variable, or in an annotation that is a string."""
     found: Counter[str] = Counter()
-    for each in ast.walk(node):
+    for each in nodes_below(node):
         match each:
             case ast.Name(id=name, ctx=ast.Load()):
                 found[name] += 1
@@ -170,12 +175,15 @@ def is_called_by_pytest(definition: Definition) -> bool:
 
 
 def unused_definitions(path: Path) -> Iterator[Definition]:
-    in_file = names_read_in(tree_of(path))
-    in_file.subtract(exported(path))
+    in_file, read_in_file = names_read_in(tree_of(path)), members_read_in(tree_of(path))
+    for found in (in_file, read_in_file):
+        found.subtract(exported(path))
     for each in definitions_of(path):
         if is_called_by_pytest(each):
             continue
         if each.is_member:
+            if members_read()[each.name] > read_in_file[each.name]:
+                continue  # other files read it, which is found out faster
             if (path.parent == ROOT / "views" or path.name == "shapes.py") and isinstance(each.node, ast.AnnAssign):
                 continue  # the serializer reads every field
             uses = members_read()[each.name] - members_read_in(each.node)[each.name]
