@@ -23,4 +23,4 @@ def choose_profile(config: pytest.Config) -> None:
 
 def examples(number: int) -> int:
     """Returns how many of this number of examples the run tries."""
-    return max(1, number * settings.default.max_examples // _ALL)
+    return max(1, number * settings().max_examples // _ALL)
