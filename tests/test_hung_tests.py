@@ -6,6 +6,8 @@ import pytest
 from support.file_groups import scope_of
 
 TESTS = Path(__file__).parent
+QUICK = ("-p", "no:schemathesis", "-p", "no:hypothesispytest", "-p", "no:anyio", "-o", f"pythonpath={TESTS}")
+"""Leaves out plugins that take a moment to load, and that no test here needs."""
 HUNG = """
     import signal, threading, time
     import pytest
@@ -34,7 +36,7 @@ def test_test_that_ignores_signals_fails_and_the_next_one_runs(
 ) -> None:
     pytester.makeconftest("import support.hung_tests as hung\nhung.GRACE_S = 0.1\npytest_plugins = [hung.__name__]")
     pytester.makepyfile(HUNG.format(hung=hung))
-    result = pytester.runpytest_subprocess("-n", "1", "--timeout", "3", "-o", f"pythonpath={TESTS}")
+    result = pytester.runpytest_subprocess("-n", "1", "--timeout", "3", *QUICK)
     result.assert_outcomes(passed=1, failed=failed)
     result.stdout.fnmatch_lines("*crashed while running*test_that_hangs*")
     result.stderr.fnmatch_lines("*in hang")
@@ -50,9 +52,7 @@ def test_run_by_files_goes_on_after_a_hung_test_and_ends(pytester: pytest.Pytest
         **dict(sorted(files.items(), key=lambda each: each[0] not in ("test_0", "test_1", "test_hung")))
     )
     by_file = ("--dist", "loadfile", "--no-loadscope-reorder")
-    result = pytester.runpytest_subprocess(
-        "-n", "2", *by_file, "--timeout", "3", "-o", f"pythonpath={TESTS}", timeout=120
-    )
+    result = pytester.runpytest_subprocess("-n", "2", *by_file, "--timeout", "3", *QUICK, timeout=120)
     result.assert_outcomes(passed=6 * 3 + 2, failed=1)
 
 

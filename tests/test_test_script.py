@@ -49,6 +49,8 @@ def test_long_tests_run_only_with_long(script: ModuleType) -> None:
     assert "--kill-rounds" not in arguments(script)
 
 
+QUICK = ("-p", "no:schemathesis", "-p", "no:anyio")
+"""Leaves out plugins that take a moment to load, and that no test here needs."""
 FAILS_ONCE = """
 from pathlib import Path
 from support.load.cluster_promises import check_offsets
@@ -72,7 +74,7 @@ def test_failure_that_passes_alone_is_forgiven_except_a_lost_record(
 ) -> None:
     (tmp_path / "conftest.py").write_text((SCRIPT.parent.parent / "tests" / "conftest.py").read_text())
     (tmp_path / "test_once.py").write_text(FAILS_ONCE.format(failure=failure))
-    options, further = script.parse(["-c", str(SCRIPT.parent.parent / "pyproject.toml"), "-n", "1"])
+    options, further = script.parse(["-c", str(SCRIPT.parent.parent / "pyproject.toml"), "-n", "1", *QUICK])
     assert script.run_suite(options, [*further, str(tmp_path)]) is passes
 
 
