@@ -101,8 +101,15 @@ QUERIES: dict[str, dict[str, Any]] = {
     "in many tasks": {"subscribe": "many-a,many-b", "minPartitions": 11},
 }
 
+SHORT = ("pattern", "offsets", "times by partition", "latest where nothing is as late", "in many tasks")
+"""Queries of the ordinary run: one of each kind of option. `test_spark_batch_read` has the others without Spark's own
+connector.
+"""
 
-@pytest.mark.parametrize("name", QUERIES)
+
+@pytest.mark.parametrize(
+    "name", [*SHORT, *(pytest.param(each, marks=pytest.mark.long) for each in QUERIES if each not in SHORT)]
+)
 def test_connector_and_pipeline_return_the_same_rows(
     spark: "SparkSession", servers: str, connector: SparkSessionProcess, many: list[Produced], name: str
 ) -> None:
