@@ -3,6 +3,7 @@
 import importlib.util
 from pathlib import Path
 
+import pytest
 from support.clients.produced import numbered, produce
 from support.clients.topics import create_topic
 from support.spark.plain_rows import content
@@ -27,26 +28,28 @@ def assert_values_are_decoded(spark: SparkSessionProcess) -> None:
             assert none == (None, None)
 
 
-def assert_jobs_work(spark: SparkSessionProcess, servers: str, archive: Path, topic: str) -> None:
+def jobs_work(spark: SparkSessionProcess, servers: str, archive: Path, topic: str, jobs: tuple[str, ...]) -> None:
     """The archive has 40 records of the topic. A replay and a mirror write them to other topics."""
     checkpoint, report = archive.with_name("checkpoint-of-jobs"), archive.with_name("report.json")
-    for prefix in ("replayed.", "mirrored."):
-        create_topic(servers, prefix + topic, 2)
     to = ("--bootstrap-servers", servers)
-    mirrored = ("--source", servers, "--target", servers, "--topics", topic, "--prefix", "mirrored.", "--available-now")
-    for arguments in (
-        ("compact-archive", archive, "--keep-hours", "0"),
-        ("check-archive", archive),
-        ("replay", "--archive", archive, *to, "--topic", f"replayed.{topic}", "--checkpoint", checkpoint / "replay"),
-        ("mirror", *mirrored, "--checkpoint", checkpoint / "mirror"),
-        ("report", *to, "--topics", topic, "--json", report),
-    ):
-        assert spark.run(*arguments) == 0, arguments[0]
-    for prefix in ("replayed.", "mirrored."):
-        assert len(spark.read(subscribe=prefix + topic).rows) == 40, prefix
+    replay = ("--archive", archive, *to, "--topic", f"replay.{topic}", "--checkpoint", checkpoint / "replay")
+    mirror = ("--source", servers, "--target", servers, "--topics", topic, "--prefix", "mirror.", "--available-now")
+    arguments: dict[str, tuple[str | Path, ...]] = {
+        "compact-archive": (archive, "--keep-hours", "0"),
+        "check-archive": (archive,),
+        "replay": replay,
+        "mirror": (*mirror, "--checkpoint", checkpoint / "mirror"),
+        "report": (*to, "--topics", topic, "--json", report),
+    }
+    for job in jobs:
+        if job in ("replay", "mirror"):
+            create_topic(servers, f"{job}.{topic}", 2)
+        assert spark.run(job, *arguments[job]) == 0, job
+        if job in ("replay", "mirror"):
+            assert len(spark.read(subscribe=f"{job}.{topic}").rows) == 40, job
 
 
-def test_decoders_streams_and_jobs_work_on_spark_4_0(servers: str, topic: str, tmp_path: Path) -> None:
+def test_decoders_streams_and_jobs_that_write_work_on_spark_4_0(servers: str, topic: str, tmp_path: Path) -> None:
     create_topic(servers, topic, 2)
     create_topic(servers, f"{topic}-copy", 1)
     records = produce(servers, numbered(topic, [0, 1], 30))
@@ -59,9 +62,19 @@ def test_decoders_streams_and_jobs_work_on_spark_4_0(servers: str, topic: str, t
         assert spark.load(written, checkpoint, **reads) == [10], "a restarted query continues where it was"
         assert spark.archive(tmp_path / "archive", **reads, maxOffsetsPerTrigger=16) == [16, 16, 8]
         assert spark.copy(f"{topic}-copy", tmp_path / "copied", **reads) == [40]
-        assert_jobs_work(spark, servers, tmp_path / "archive", topic)
+        jobs_work(spark, servers, tmp_path / "archive", topic, ("compact-archive", "replay"))
 
         expected = sorted(record.value or b"" for record in records)
         copied = spark.read(subscribe=f"{topic}-copy")
         for rows in (spark.table(written), spark.table(tmp_path / "archive" / "data"), copied.rows):
             assert sorted(content(row.value) or b"" for row in rows) == expected
+
+
+@pytest.mark.long
+def test_all_jobs_work_on_spark_4_0(servers: str, topic: str, tmp_path: Path) -> None:
+    create_topic(servers, topic, 2)
+    produce(servers, numbered(topic, [0, 1], 40))
+    with oldest_spark_session(servers, tmp_path / "session") as spark:
+        spark.archive(tmp_path / "archive", subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=16)
+        every = ("compact-archive", "check-archive", "replay", "mirror", "report")
+        jobs_work(spark, servers, tmp_path / "archive", topic, every)

@@ -50,7 +50,9 @@ def rows_in(spark: "SparkSession", root: Path) -> list[Produced]:
     return found_in(with_retry(lambda: read_archive(spark, str(root))))
 
 
-def test_archive_job_reads_what_acls_allow(broker: SecuredBroker, spark: "SparkSession", tmp_path: Path) -> None:
+def test_archive_job_reads_what_acls_allow(
+    broker: SecuredBroker, spark: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     broker.create_topic("orders", 2)
     expected = produced_by_admin(broker, numbered("orders", [0, 1], 50))
     root, said = tmp_path / "table", tmp_path / "said"
@@ -59,8 +61,10 @@ def test_archive_job_reads_what_acls_allow(broker: SecuredBroker, spark: "SparkS
 
     logged = ["--conf", "spark.eventLog.enabled=true", "--conf", "spark.eventLog.compress=false"]
     logged += ["--conf", f"spark.eventLog.dir={tmp_path}"]
-    assert exit_code_of_job(said, *arguments, *logged, *job_options(broker, "bob")) == FAILED
-    last_line = said.read_text().splitlines()[-1]
+    assert run_command(spark, *arguments, *job_options(broker, "bob")) == FAILED
+    told = capsys.readouterr()
+    assert "canary" not in told.out + told.err
+    last_line = told.err.splitlines()[-1]
     assert last_line.startswith("pybroker-pipeline: ")
     assert "orders" in last_line
     assert "denied" in last_line
