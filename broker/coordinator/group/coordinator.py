@@ -75,7 +75,7 @@ class GroupCoordinator:
         self.shares: ShareGroups | None = None
         self.share_offsets: ShareOffsets | None = None
         if shares is not None:
-            self.shares = ShareGroups(parts.registry, parts.log, scheduler, now_ms, shares, self._reload)
+            self.shares = ShareGroups(parts.registry, parts.log, parts.turns, now_ms, shares, self._reload)
             self.share_offsets = ShareOffsets(self.shares, scheduler, shares)
         self.commits = parts.commits
         self.administration = parts.administration

@@ -13,6 +13,7 @@ from .joining import Joins
 from .membership import Membership
 from .migration.conversions import Conversions
 from .modern.deletions import Deletions
+from .modern.turns import Turns
 from .offset_log import OffsetLog
 from .rebalance import Rebalances
 from .record_log import RecordLog
@@ -51,6 +52,7 @@ class GroupParts:
             internal_log.max_batch_bytes,
         )
         self.log = log
+        self.turns = Turns(scheduler)
         group_log = GroupLog(log)
         offset_log = OffsetLog(log)
         rebalances = Rebalances(settings, scheduler, now_ms, group_log)
@@ -59,7 +61,7 @@ class GroupParts:
         self.registry = registry
         self.rebalances = rebalances
         conversions = Conversions(consumers.settings, settings.max_size, consumers.topics, rebalances, joins, now_ms)
-        self.consumers = ConsumerGroups(registry, log, scheduler, now_ms, new_uuid, consumers, reload, conversions)
+        self.consumers = ConsumerGroups(registry, log, self.turns, now_ms, new_uuid, consumers, reload, conversions)
         self.membership = Membership(settings, registry, rebalances, joins, syncs, offset_log, self.consumers, now_ms)
         self.commits = Commits(settings, registry, rebalances, offset_log, now_ms)
         self.administration = Administration(settings, registry, Deletions(registry, offset_log, reload), now_ms)

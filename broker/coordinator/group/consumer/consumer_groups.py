@@ -10,7 +10,6 @@ from typing import NamedTuple
 from uuid import UUID
 
 from .....base.quiet_lines import QUIET
-from .....base.timers import Scheduler
 from .....config.group_config import GroupConfig
 from .....protocol.codec import NULL_UUID
 from .....protocol.errors import (
@@ -35,6 +34,7 @@ from ..modern.subscriptions import SubscriptionIndex
 from ..modern.target_runs import ComputedTarget
 from ..modern.topic_hashes import TopicHashes
 from ..modern.topics import TopicLookup
+from ..modern.turns import Turns
 from ..modern.writing import GroupWriter, Written
 from ..record_log import RecordLog
 from ..registry import GroupRegistry
@@ -99,13 +99,14 @@ class ConsumerGroups:
         self,
         registry: GroupRegistry,
         log: RecordLog,
-        scheduler: Scheduler,
+        turns: Turns,
         now_ms: Callable[[], int],
         new_member_id: Callable[[], str],
         ports: ConsumerPorts,
         reload: Callable[[int], None],
         conversions: Conversions,
     ) -> None:
+        scheduler = turns.scheduler
         self._settings = settings = ports.settings
         self._registry = registry
         self._now_ms = now_ms
@@ -117,9 +118,9 @@ class ConsumerGroups:
         self._index = SubscriptionIndex()
         self._writer = GroupWriter(registry, log, self._applied, reload)
         self._timers = MemberTimers(scheduler, self._session_timeout_ms, self._remove, self._writer.pause_ms)
-        self._targets = TargetRuns(scheduler, settings, ports.topics, ASSIGNORS, self._target_computed)
-        self._patterns = PatternResolution(scheduler, now_ms, settings, ports.topics, self._patterns_resolved)
-        self._hashes = TopicHashes(scheduler, ports.topics)
+        self._targets = TargetRuns(turns, settings, ports.topics, ASSIGNORS, self._target_computed)
+        self._patterns = PatternResolution(turns, now_ms, settings, ports.topics, self._patterns_resolved)
+        self._hashes = TopicHashes(turns, ports.topics)
         self._conversions = conversions
         self.classic = ClassicMembers(
             scheduler, self._writer, self._timers, self._targets, conversions, self._world, self._remove

@@ -10,11 +10,10 @@ from functools import partial
 from typing import NamedTuple
 
 from .....base.quiet_lines import QUIET
-from .....base.timers import Scheduler
 from ....patterns.error import PatternError
 from ....patterns.pattern import compile_pattern
 from ..modern.topics import TopicLookup
-from ..modern.turns import TurnsOf
+from ..modern.turns import Computation, Turns
 from .consumer_group import ConsumerGroup
 from .records import ResolvedPattern
 from .settings import ConsumerGroupSettings
@@ -46,13 +45,14 @@ class PatternResolution:
 
     def __init__(
         self,
-        scheduler: Scheduler,
+        turns: Turns,
         now_ms: Callable[[], int],
         settings: ConsumerGroupSettings,
         topics: TopicLookup,
         resolved: Callable[[ConsumerGroup, Sequence[ResolvedPattern]], None],
     ) -> None:
-        self._scheduler = scheduler
+        self._scheduler = turns.scheduler
+        self._turns = turns
         self._now_ms = now_ms
         self._refresh_s = settings.regex_refresh_ms / 1000
         self._topics = topics
@@ -61,7 +61,7 @@ class PatternResolution:
         """Grows whenever topics came or went."""
         self._last: dict[str, _LookUp] = {}
         """By group id."""
-        self._running: dict[str, TurnsOf[list[ResolvedPattern]]] = {}
+        self._running: dict[str, Computation[list[ResolvedPattern]]] = {}
 
     def topics_came_or_went(self) -> None:
         self._version += 1
@@ -72,8 +72,7 @@ class PatternResolution:
         if not patterns or group.group_id in self._running or not self._is_due(group):
             return
         self._last[group.group_id] = _LookUp(self._version, self._scheduler.time())
-        self._running[group.group_id] = TurnsOf(
-            self._scheduler,
+        self._running[group.group_id] = self._turns.begin(
             self._steps(tuple(patterns), hidden),
             partial(self._end, group),
             partial(self._fail, group),

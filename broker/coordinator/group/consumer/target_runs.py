@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Generator, Mapping
 
-from .....base.timers import Scheduler
 from ..modern.assignors.assignor import Assigned, Assignor
 from ..modern.target_runs import ComputedTarget, TargetRunsOf
 from ..modern.topics import TopicLookup
+from ..modern.turns import Turns
 from .consumer_group import ConsumerGroup
 from .settings import ConsumerGroupSettings
 from .targets import input_steps
@@ -18,13 +18,13 @@ class TargetRuns(TargetRunsOf[ConsumerGroup]):
 
     def __init__(
         self,
-        scheduler: Scheduler,
+        turns: Turns,
         settings: ConsumerGroupSettings,
         topics: TopicLookup,
         assignors: Mapping[str, Assignor],
         computed: Callable[[ConsumerGroup, ComputedTarget], None],
     ) -> None:
-        super().__init__(scheduler, computed)
+        super().__init__(turns, computed)
         self._settings = settings
         self._topics = topics
         self._assignors = assignors

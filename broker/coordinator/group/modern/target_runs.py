@@ -2,17 +2,17 @@
 
 import logging
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Generator
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar, TypeVarTuple, Unpack
 
-from .....base.timers import Scheduler
 from .....protocol.errors import KafkaError, UnknownServerError
 from .assignors.assignor import Assigned
 from .group import ModernGroup
 from .records import TargetEpoch, TargetMember
 from .target_changes import target_changes
-from .turns import TurnsOf
+from .turns import Computation, Turns
 
 __all__ = ["ComputedTarget", "TargetRunsOf"]
 
@@ -50,10 +50,11 @@ class TargetRunsOf(ABC, Generic[G]):
     A group that changes meanwhile gets a new computation.
     """
 
-    def __init__(self, scheduler: Scheduler, computed: Callable[[G, ComputedTarget], None]) -> None:
-        self._scheduler = scheduler
+    def __init__(self, turns: Turns, computed: Callable[[G, ComputedTarget], None]) -> None:
+        self._scheduler = turns.scheduler
+        self._turns = turns
         self._computed = computed
-        self._running: dict[str, TurnsOf[ComputedTarget]] = {}
+        self._running: dict[str, Computation[ComputedTarget]] = {}
         self._failed: dict[str, _Failure] = {}
         """By group id, the epoch for which no target could be computed or stored."""
         self._waiting: dict[str, list[Callable[[KafkaError | None], None]]] = {}
@@ -78,8 +79,7 @@ class TargetRunsOf(ABC, Generic[G]):
         if not is_due or group.is_dead or group_id in self._running:
             return
         self._failed.pop(group_id, None)
-        self._running[group_id] = TurnsOf(
-            self._scheduler,
+        self._running[group_id] = self._turns.begin(
             self._encoded_steps(group),
             partial(self._end, group, epoch),
             partial(self._fail, group, epoch, self._assignor_name(group)),
@@ -151,16 +151,22 @@ class TargetRunsOf(ABC, Generic[G]):
 
     def _release(self, group: G) -> None:
         """Go on with what waited, one after another in turns of the event loop."""
-        waiting = self._waiting.pop(group.group_id, [])
         failure = self._failure_of(group)
+        waiting = deque(self._waiting.pop(group.group_id, ()))
+        if waiting:
+            self._go_on(waiting, None if failure is None else failure.error)
 
-        def go_on() -> Generator[None, None, None]:
-            for done in waiting:
-                done(None if failure is None else failure.error)
+    def _go_on(self, waiting: deque[Callable[[KafkaError | None], None]], error: KafkaError | None) -> None:
+        def steps() -> Generator[None, None, None]:
+            while waiting:
+                waiting.popleft()(error)
                 yield
 
-        if waiting:
-            TurnsOf(self._scheduler, go_on(), _ignore, _ignore)
+        def failed(of_one: Exception) -> None:
+            self._go_on(waiting, error)
+            raise of_one
+
+        self._turns.begin(steps(), _ignore, failed)
 
 
 def _ignore(result: object) -> None:

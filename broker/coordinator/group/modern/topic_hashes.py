@@ -8,10 +8,9 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from .....base.timers import Scheduler
 from .subscribed_topics import SubscribedTopics
 from .topics import TopicLookup
-from .turns import TurnsOf
+from .turns import Computation, Turns
 
 __all__ = ["TopicHashes"]
 
@@ -24,10 +23,10 @@ _FEW = 1_000
 class TopicHashes:
     """One computation a group at a time."""
 
-    def __init__(self, scheduler: Scheduler, lookup: TopicLookup) -> None:
-        self._scheduler = scheduler
+    def __init__(self, turns: Turns, lookup: TopicLookup) -> None:
+        self._turns = turns
         self._lookup = lookup
-        self._running: dict[str, TurnsOf[None]] = {}
+        self._running: dict[str, Computation[None]] = {}
         self._stale: set[str] = set()
         """The groups of which a topic changed during the computation."""
 
@@ -40,8 +39,7 @@ class TopicHashes:
         if group_id in self._running:
             self._stale.add(group_id)
             return
-        self._running[group_id] = TurnsOf(
-            self._scheduler,
+        self._running[group_id] = self._turns.begin(
             subscribed.hash_steps(self._lookup),
             lambda result: self._end(group_id, subscribed, done),
             partial(self._fail, group_id, subscribed, done),

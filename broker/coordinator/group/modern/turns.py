@@ -1,53 +1,98 @@
-"""Runs long computations of groups in turns, so that the event loop serves requests between them."""
+"""Runs the long computations of groups in turns, so that the event loop serves requests between them.
 
+**Why.** Many groups may compute at once, for instance when a topic changes that all of them read. However many they
+are, they take about a millisecond of each iteration of the event loop together.
+
+**How.** A computation is a generator of short steps. The computations take one step each, one after another.
+"""
+
+from collections import deque
 from collections.abc import Callable, Generator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .....base.timers import Scheduler
 
-__all__ = ["TurnsOf"]
+__all__ = ["Computation", "Turns"]
 
 _TURN_S = 0.001
 
 Result = TypeVar("Result")
 
 
-class TurnsOf(Generic[Result]):
-    """One computation. Each turn runs steps for about a millisecond; then the loop does other work.
+class Computation(Generic[Result]):
+    """One computation that `Turns` has begun."""
 
-    ``done`` gets the result. ``failed`` gets an error of a step.
-    """
+    __slots__ = ("_done", "_failed", "_is_cancelled", "_steps")
 
     def __init__(
         self,
-        scheduler: Scheduler,
         steps: Generator[None, None, Result],
         done: Callable[[Result], None],
         failed: Callable[[Exception], None],
     ) -> None:
-        self._scheduler = scheduler
         self._steps = steps
         self._done = done
         self._failed = failed
         self._is_cancelled = False
-        scheduler.call_soon(self._take_turn)
 
     def cancel(self) -> None:
-        """End it without a result."""
+        """End it without a result. It may be over already."""
         self._is_cancelled = True
         self._steps.close()
 
-    def _take_turn(self) -> None:
+    def take_step(self) -> bool:
+        """Returns whether there are more steps."""
         if self._is_cancelled:
-            return
-        time = self._scheduler.time
-        end_s = time() + _TURN_S
+            return False
         try:
-            while time() < end_s:
-                next(self._steps)
+            next(self._steps)
         except StopIteration as end:
             self._done(end.value)
         except Exception as error:
             self._failed(error)
         else:
-            self._scheduler.call_soon(self._take_turn)
+            return True
+        return False
+
+
+class Turns:
+    """The computations of all groups of a coordinator."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler = scheduler
+        self._waiting: deque[Computation[Any]] = deque()
+        self._is_due = False
+        """Whether `_take_turn` is running, or will run in the next iteration of the loop."""
+
+    def begin(
+        self,
+        steps: Generator[None, None, Result],
+        done: Callable[[Result], None],
+        failed: Callable[[Exception], None],
+    ) -> Computation[Result]:
+        """Begin a computation with the next turn. ``done`` gets its result, or ``failed`` gets an error of a step."""
+        computation = Computation(steps, done, failed)
+        self._waiting.append(computation)
+        if not self._is_due:
+            self._is_due = True
+            self.scheduler.call_soon(self._take_turn)
+        return computation
+
+    def _take_turn(self) -> None:
+        """Run steps for about a millisecond. Computations that begin meanwhile wait for the next turn."""
+        running, self._waiting = self._waiting, deque()
+        time = self.scheduler.time
+        end_s = time() + _TURN_S
+        try:
+            while running:
+                computation = running.popleft()
+                if computation.take_step():
+                    running.append(computation)
+                if time() >= end_s:
+                    break
+        finally:  # also after an error of ``done`` or ``failed``, which concerns one computation only
+            running += self._waiting
+            self._waiting = running
+            self._is_due = bool(running)
+            if running:
+                self.scheduler.call_soon(self._take_turn)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from .....base.timers import Scheduler
 from .....config.group_config import GroupConfig
 from .....protocol.errors import (
     ErrorCode,
@@ -24,6 +23,7 @@ from ..modern.sessions import Sessions
 from ..modern.space import GroupSpace, no_space_error
 from ..modern.target_runs import ComputedTarget
 from ..modern.topics import TopicLookup
+from ..modern.turns import Turns
 from ..modern.writing import GroupWriter, Written
 from ..record_log import RecordLog
 from ..registry import GroupRegistry
@@ -65,11 +65,12 @@ class ShareGroups:
         self,
         registry: GroupRegistry,
         log: RecordLog,
-        scheduler: Scheduler,
+        turns: Turns,
         now_ms: Callable[[], int],
         ports: SharePorts,
         reload: Callable[[int], None],
     ) -> None:
+        scheduler = turns.scheduler
         self.lookup = ShareGroupLookup(registry, now_ms)
         self._space = GroupSpace(registry, now_ms)
         self._ports = ports
@@ -81,7 +82,7 @@ class ShareGroups:
             self._session_ended,
             lambda group, member_id: self._writer.pause_ms(group.group_id),
         )
-        self._targets = ShareTargetRuns(scheduler, ports.topics, self._target_computed)
+        self._targets = ShareTargetRuns(turns, ports.topics, self._target_computed)
         self.state_runs = StateRuns(scheduler)
         self.initializations = Initializations(scheduler, ports.state, ports.topics, self.state_runs, self._initialized)
 

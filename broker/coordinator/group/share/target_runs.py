@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Generator
 
-from .....base.timers import Scheduler
 from ..modern.assignors.assignor import Assigned
 from ..modern.target_runs import ComputedTarget, TargetRunsOf
 from ..modern.topics import TopicLookup
+from ..modern.turns import Turns
 from .share_group import ShareGroup
 from .states import assignable
 from .targets import assigned_steps
@@ -17,9 +17,12 @@ class ShareTargetRuns(TargetRunsOf[ShareGroup]):
     """By the only assignor that share groups have."""
 
     def __init__(
-        self, scheduler: Scheduler, topics: TopicLookup, computed: Callable[[ShareGroup, ComputedTarget], None]
+        self,
+        turns: Turns,
+        topics: TopicLookup,
+        computed: Callable[[ShareGroup, ComputedTarget], None],
     ) -> None:
-        super().__init__(scheduler, computed)
+        super().__init__(turns, computed)
         self._topics = topics
 
     def _assignor_name(self, group: ShareGroup) -> str:

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Generator
 
+import pytest
 from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
 from pybroker.broker.coordinator.group.consumer.target_runs import TargetRuns
 from pybroker.broker.coordinator.group.modern.assignors.assignor import Assigned, GroupSpec
 from pybroker.broker.coordinator.group.modern.assignors.table import ASSIGNORS
 from pybroker.broker.coordinator.group.modern.records import TargetEpoch, TargetMember
 from pybroker.broker.coordinator.group.modern.target_runs import ComputedTarget
+from pybroker.broker.coordinator.group.modern.turns import Turns
 from support.in_process.consumer_groups import SETTINGS, CoordinatedGroup, Topics
 from support.time.virtual_time import VirtualTime
 
@@ -35,7 +37,8 @@ def targets_computed(group: CoordinatedGroup, change: Callable[[], object]) -> l
         results.append(target.assigned)
         assert target.encoded == [group.group.encoded(record) for record in target.records]
 
-    runs = TargetRuns(time, SETTINGS, group.topics, {"uniform": InterruptedAssignor(change)}, computed)
+    assignors = {"uniform": InterruptedAssignor(change)}
+    runs = TargetRuns(Turns(time), SETTINGS, group.topics, assignors, computed)
     runs.maybe_begin(group.group)
     time.advance(0)
     return results
@@ -78,9 +81,29 @@ def test_target_has_the_records_of_members_whose_target_differs() -> None:
     group.beat("b", 0, names=("t",))
     group.apply((TargetMember("a", group.topics.assignment(t=range(2_500))),))
     time, targets = VirtualTime(), list[ComputedTarget]()
-    runs = TargetRuns(time, SETTINGS, group.topics, ASSIGNORS, lambda _, target: targets.append(target))
+    turns = Turns(time)
+    runs = TargetRuns(turns, SETTINGS, group.topics, ASSIGNORS, lambda _, target: targets.append(target))
     runs.maybe_begin(group.group)
     time.advance(0)
     (target,) = targets
     other_half = group.topics.assignment(t=range(2_500, 5_000))
     assert target.records == [TargetMember("b", other_half), TargetEpoch(group.group.epoch)]
+
+
+def test_request_that_fails_after_a_target_was_computed_leaves_the_others_to_be_answered() -> None:
+    group = group_of_a_static_member()
+    time, answered = VirtualTime(), list[str]()
+    runs = TargetRuns(Turns(time), SETTINGS, group.topics, ASSIGNORS, lambda _, target: None)
+    runs.maybe_begin(group.group)
+
+    def fail() -> None:
+        raise RuntimeError("of one request")
+
+    group_id = group.group.group_id
+    assert runs.after(group_id, answered.append, "a")
+    assert runs.after(group_id, fail)
+    assert runs.after(group_id, answered.append, "b")
+    with pytest.raises(RuntimeError, match="of one request"):
+        time.advance(0)
+    time.advance(0)
+    assert answered == ["a", "b"]
