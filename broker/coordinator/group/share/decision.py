@@ -1,6 +1,5 @@
 """Decides one ShareGroupHeartbeat: the records that it makes, and the response to the member. No clock, no I/O."""
 
-from collections.abc import Collection
 from typing import NamedTuple
 
 from .....protocol.errors import (
@@ -21,8 +20,9 @@ from .leaving import fence
 from .records import CurrentMember, MemberMetadata, ShareRecord, nothing_assigned
 from .settings import ShareGroupSettings
 from .share_group import ShareGroup
-from .states import assignable, with_new_partitions
-from .targets import assigned_steps, few_partitions, is_up_to_date
+from .states import with_new_partitions
+from .targets import assigned_steps, few_partitions
+from .topic_looks import look_at_topics
 
 __all__ = ["ShareDecision", "ShareWorld", "decide"]
 
@@ -78,6 +78,7 @@ class _Stay:
         self._metadata = heartbeat.updated(self._before)
         self._records: list[ShareRecord] = []
         self._changes = NO_CHANGES
+        self._look = look_at_topics(group, world.topics)
         self._epoch = group.epoch
         self._target_epoch = group.target_epoch
         self._target = group.target_of(heartbeat.member_id)
@@ -91,8 +92,9 @@ class _Stay:
         is_changed = self._metadata.names != self._before.names
         if is_changed:
             self._changes = group.subscribers.changes_between(self._before.names, self._metadata.names)
-        names = self._names() if group.needs_look else self._changes.came  # the others have been looked at
-        states = with_new_partitions(group.states, names, self._world.topics)
+        # The look at the topics of the group has not seen those that come with this member.
+        before_changes = group.states if self._look is None else self._look.states
+        states = with_new_partitions(before_changes, self._changes.came, self._world.topics)
         self._maybe_raise_epoch(is_changed=is_changed)
         if self._epoch > self._target_epoch:
             self._compute_target()
@@ -101,7 +103,8 @@ class _Stay:
             self._records.append(after)
         if states is not group.states:
             self._records.append(states)
-        group.needs_look = False
+        if self._look is not None:
+            group.needs_look = False
         return ShareDecision(tuple(self._records), self._answer(after))
 
     def _is_quiet(self) -> bool:
@@ -109,28 +112,22 @@ class _Stay:
         group = self._group
         return (
             not self._is_new
-            and not group.needs_look
+            and self._look is None
             and group.epoch == group.target_epoch == self._current.epoch
             and self._metadata == self._before
         )
 
     # -- the group
 
-    def _names(self) -> Collection[str]:
-        """The topics of all members, with those of this one."""
-        return self._group.subscribers.topics_after(self._changes)
-
     def _new_hash(self) -> int:
         return self._group.subscribers.hash_after(self._changes, self._world.topics)
 
     def _maybe_raise_epoch(self, *, is_changed: bool) -> None:
         """Raise the group epoch when the target assignment has to be computed anew."""
-        group, topics = self._group, self._world.topics
-        new_hash = self._new_hash() if is_changed or group.needs_look else group.metadata_hash
-        is_needed = is_changed or group.epoch == 0 or new_hash != group.metadata_hash
-        if not is_needed and group.needs_look:
-            is_needed = not is_up_to_date(group, assignable(group.states, self._names(), topics))
-        if is_needed:
+        group, look = self._group, self._look
+        new_hash = group.metadata_hash if look is None and not is_changed else self._new_hash()
+        is_outdated = look is not None and not look.finds_up_to_date(group.target_epoch)
+        if is_changed or is_outdated or group.epoch == 0 or new_hash != group.metadata_hash:
             self._raise_epoch(new_hash)
 
     def _raise_epoch(self, new_hash: int) -> None:

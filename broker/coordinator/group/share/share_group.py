@@ -5,7 +5,7 @@ that make the records are elsewhere: ``decision.py`` (heartbeats), ``leaving.py`
 """
 
 from collections.abc import Sequence
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from ..modern.assignment import Assignment
 from ..modern.records import GroupEpoch, TargetEpoch, TargetMember
@@ -25,13 +25,33 @@ from .records import (
 )
 from .without_offsets import GroupWithoutOffsets
 
-__all__ = ["ShareGroup"]
+__all__ = ["ShareGroup", "TopicLook"]
+
+_MANY = 1_000
+"""Topics, members and partitions of a group; one heartbeat may look at all of them."""
+
+
+class TopicLook(NamedTuple):
+    """The result of a look at all topics of a group.
+
+    ``states``: those of the group, with the partitions that need one. ``target_epoch``: of the target that was looked
+    at. ``is_up_to_date``: whether members shall get exactly the partitions that they may get.
+    """
+
+    states: StatePartitions
+    target_epoch: int
+    is_up_to_date: bool
+
+    def finds_up_to_date(self, target_epoch: int) -> bool:
+        """Whether the look says so about this target. A newer one may come from before the change of a topic."""
+        return self.is_up_to_date and self.target_epoch == target_epoch
 
 
 class ShareGroup(GroupWithoutOffsets):
     """A share group. ``states``: which partitions have a state."""
 
     __slots__ = (
+        "look",
         "members",
         "needs_look",
         "states",
@@ -48,6 +68,8 @@ class ShareGroup(GroupWithoutOffsets):
         self.needs_look = True
         """Whether subscribed topics, or their states, may have changed since the target was computed. True also after
         loading. Not part of the stored state."""
+        self.look: TopicLook | None = None
+        """The result of the look at the topics of a large group since `needs_look` became true."""
 
     # -- state
 
@@ -65,6 +87,13 @@ class ShareGroup(GroupWithoutOffsets):
     def protocol_name(self) -> str | None:
         return None
 
+    @property
+    def is_large(self) -> bool:
+        """Whether a look at all topics takes too long for a heartbeat."""
+        having = self.states.initialized
+        count = len(self.subscribers.topics) + len(having) + len(self.members)
+        return count > _MANY or sum(len(topic.partitions) for topic in having.values()) > _MANY
+
     def owned_by(self, member_id: str) -> Sequence[Assignment]:
         member = self.members.get(member_id)
         return () if member is None else (member.current.assigned,)
@@ -74,7 +103,9 @@ class ShareGroup(GroupWithoutOffsets):
     def note_topics_changed(self) -> None:
         """The metadata of a topic changed that members read, or of which a state is noted."""
         self.needs_look = True
-        self.subscribers.forget_hash()
+        self.look = None
+        if not self.is_large:  # else the old hash answers questions until the look at the topics is over
+            self.subscribers.forget_hash()
 
     def apply(self, record: ShareRecord) -> None:
         match record:
@@ -145,6 +176,7 @@ class ShareGroup(GroupWithoutOffsets):
         self._grow(states_bytes(states) - states_bytes(self.states))
         self.states = states
         self.needs_look = True
+        self.look = None
 
     def is_subscribed_to(self, topic: str) -> bool:
         return topic in self.subscribers.topics

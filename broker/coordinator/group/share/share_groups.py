@@ -37,9 +37,10 @@ from .records import RecordKind, Removed, ShareRecord
 from .settings import ShareGroupSettings
 from .share_group import ShareGroup
 from .state_runs import StateRuns
-from .states import topics_named, with_initialized, without_topics
+from .states import with_initialized, without_topics
 from .target_runs import ShareTargetRuns
-from .topic_index import ShareTopicIndex
+from .topic_index import ShareTopicIndex, is_about_states
+from .topic_looks import TopicLooks
 
 __all__ = ["ShareGroups", "SharePorts"]
 
@@ -75,6 +76,7 @@ class ShareGroups:
         self._space = GroupSpace(registry, now_ms)
         self._ports = ports
         self._index = ShareTopicIndex(ports.topics)
+        self._looks = TopicLooks(turns, ports.topics)
         self._writer = GroupWriter(registry, log, self._applied, reload)
         self._sessions = Sessions(
             scheduler,
@@ -116,6 +118,7 @@ class ShareGroups:
         group = self.lookup.known(request.group_id)
         if group is not None and answer.member_id in group.members:
             self._sessions.keep_alive(group, answer.member_id)
+            self._looks.maybe_begin(group)
             self._targets.maybe_begin(group, tries_again=request.member_epoch == JOIN_EPOCH)
             self.initializations.maybe_begin(group)
             pending.hold(self._targets, request, answer, self._decide)
@@ -153,10 +156,12 @@ class ShareGroups:
         for member_id in group.members:
             self._sessions.keep_alive(group, member_id)
         self._index.loaded(group)
+        self._looks.maybe_begin(group)
 
     def ended(self, group: ShareGroup) -> None:
         """The group was deleted, or is coordinated by another broker."""
         self._sessions.end_all(group)
+        self._looks.end(group)
         self._targets.end(group)
         self.initializations.end(group)
         self.state_runs.end(group)
@@ -167,15 +172,17 @@ class ShareGroups:
     def topics_changed(self, names: Iterable[str]) -> None:
         """The metadata of these topics changed. Groups compare it at their next heartbeat; states of topics that were
         deleted or made anew are forgotten, because the share coordinator deletes them with the topic."""
+        gone: dict[str, set[UUID]] = {}  # by group id; its keys are all groups concerned
         for name in names:
             topic_id = self._ports.topics.topic_id(name)
             for group_id in self._index.groups_of(name):
-                group = self.lookup.known(group_id)
-                if group is not None:
-                    group.note_topics_changed()
-                    gone = topics_named(group.states, name) - {topic_id}
-                    if gone:
-                        self.write(group, (without_topics(group.states, gone),))
+                gone.setdefault(group_id, set()).update(self._index.ids_with_states(group_id, name) - {topic_id})
+        for group_id, topic_ids in sorted(gone.items()):
+            group = self.lookup.known(group_id)
+            if group is not None:
+                group.note_topics_changed()
+                if not topic_ids or not self.write(group, (without_topics(group.states, topic_ids),)):
+                    self._looks.changed(group)
 
     # -- what follows from a change
 
@@ -192,6 +199,8 @@ class ShareGroups:
             if isinstance(record, Removed) and record.kind is RecordKind.MEMBER:
                 self._sessions.end(group, record.name)
         self._index.follow(group, records)
+        if any(map(is_about_states, records)):
+            self._looks.changed(group)
 
     def _session_timeout_ms(self, group: ShareGroup, member_id: str) -> int:
         return self._settings_of(group).session_timeout_ms

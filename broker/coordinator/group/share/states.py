@@ -1,6 +1,6 @@
 """Which share partitions need a state, and the record of a share group when they get or lose it. No clock, no I/O."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from .....protocol.codec import NULL_UUID
@@ -10,17 +10,20 @@ from .records import NamedPartitions, StatePartitions
 
 __all__ = [
     "assignable",
-    "topic_names",
-    "topics_named",
+    "assignable_steps",
+    "topic_ids_by_name",
     "with_deleted",
     "with_deleting",
     "with_initialized",
     "with_initializing",
     "with_new_partitions",
+    "with_new_partitions_steps",
     "without_topics",
 ]
 
 _NONE = NamedPartitions("", frozenset())
+_STEP = 200
+"""How many topics one step looks up."""
 Topics = Mapping[UUID, NamedPartitions]
 
 
@@ -37,6 +40,17 @@ def assignable(states: StatePartitions, names: Iterable[str], topics: TopicLooku
     return found
 
 
+def assignable_steps(
+    states: StatePartitions, names: Sequence[str], topics: TopicLookup
+) -> Generator[None, None, Assignment]:
+    """Like `assignable`, in short steps."""
+    found: dict[UUID, frozenset[int]] = {}
+    for first in range(0, len(names), _STEP):
+        found.update(assignable(states, names[first : first + _STEP], topics))
+        yield
+    return found
+
+
 def with_new_partitions(states: StatePartitions, names: Iterable[str], topics: TopicLookup) -> StatePartitions:
     """``states`` with the partitions of these topics that need a state; ``states`` itself when none does."""
     new: dict[UUID, NamedPartitions] = {}
@@ -49,6 +63,16 @@ def with_new_partitions(states: StatePartitions, names: Iterable[str], topics: T
         if len(known) < count:
             new[topic_id] = NamedPartitions(name, frozenset(range(count)) - known)
     return with_initializing(states, new) if new else states
+
+
+def with_new_partitions_steps(
+    states: StatePartitions, names: Sequence[str], topics: TopicLookup
+) -> Generator[None, None, StatePartitions]:
+    """Like `with_new_partitions`, in short steps. ``names``: sorted."""
+    for first in range(0, len(names), _STEP):
+        states = with_new_partitions(states, names[first : first + _STEP], topics)
+        yield
+    return states
 
 
 def with_initializing(states: StatePartitions, new: Topics) -> StatePartitions:
@@ -94,17 +118,15 @@ def without_topics(states: StatePartitions, topic_ids: Iterable[UUID]) -> StateP
     )
 
 
-def topic_names(states: StatePartitions) -> Iterable[str]:
-    """The names of all topics, as they were when they were noted."""
-    having = (topic.name for topic in (*states.initializing.values(), *states.initialized.values()))
-    return (*having, *states.deleting.values())
-
-
-def topics_named(states: StatePartitions, name: str) -> set[UUID]:
-    """The ids under which a topic was noted by this name."""
+def topic_ids_by_name(states: StatePartitions) -> Mapping[str, frozenset[UUID]]:
+    """The ids under which topics were noted, by their names at that time."""
     having = (*states.initializing.items(), *states.initialized.items())
-    found = {topic_id for topic_id, topic in having if topic.name == name}
-    return found | {topic_id for topic_id, deleted in states.deleting.items() if deleted == name}
+    found: dict[str, frozenset[UUID]] = {}
+    for topic_id, name in (*((each, topic.name) for each, topic in having), *states.deleting.items()):
+        before = found.get(name)
+        if before is None or topic_id not in before:
+            found[name] = frozenset((topic_id,)) if before is None else before | {topic_id}
+    return found
 
 
 def _joined(before: Topics, more: Topics) -> Topics:

@@ -7,7 +7,7 @@ from ..modern.target_runs import ComputedTarget, TargetRunsOf
 from ..modern.topics import TopicLookup
 from ..modern.turns import Turns
 from .share_group import ShareGroup
-from .states import assignable
+from .states import assignable_steps
 from .targets import assigned_steps
 
 __all__ = ["ShareTargetRuns"]
@@ -29,7 +29,7 @@ class ShareTargetRuns(TargetRunsOf[ShareGroup]):
         return "simple"
 
     def _steps(self, group: ShareGroup) -> Generator[None, None, Assigned]:
-        partitions = assignable(group.states, group.subscribers.topics, self._topics)
         members = {member_id: member.metadata for member_id, member in group.members.items()}
-        yield
+        names = tuple(group.subscribers.topics)
+        partitions = yield from assignable_steps(group.states, names, self._topics)
         return (yield from assigned_steps(group.targets, members, partitions, self._topics))

@@ -1,6 +1,6 @@
 """The target assignment of a share group: what the assignor gets to know."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from uuid import UUID
 
 from .....protocol.codec import NULL_UUID
@@ -14,8 +14,9 @@ from .records import MemberMetadata
 from .share_group import ShareGroup
 from .states import assignable
 
-__all__ = ["assigned_steps", "few_partitions", "is_up_to_date"]
+__all__ = ["assigned_steps", "few_partitions", "up_to_date_steps"]
 
+_NO_PARTITIONS: frozenset[int] = frozenset()
 _SMALL = 1_000
 """Members, their topics and partitions, in a group whose target one heartbeat may compute."""
 
@@ -32,13 +33,23 @@ def few_partitions(group: ShareGroup, changes: TopicChanges, topics: TopicLookup
     return partitions if count + sum(map(len, partitions.values())) <= _SMALL else None
 
 
-def is_up_to_date(group: ShareGroup, partitions: Assignment) -> bool:
-    """Whether the members shall get exactly these partitions, all together."""
+def up_to_date_steps(targets: Iterable[Assignment], partitions: Assignment) -> Generator[None, None, bool]:
+    """Find out in short steps whether these targets have exactly these partitions, all together."""
+    pace = Pace()
     found: dict[UUID, set[int]] = {}
-    for target in group.targets.values():
+    for target in targets:
         for topic_id, own in target.items():
             found.setdefault(topic_id, set()).update(own)
-    return found == partitions
+            if pace.is_over(len(own)):
+                yield
+    if len(found) != len(partitions):
+        return False
+    for topic_id, own_of_all in found.items():
+        if own_of_all ^ partitions.get(topic_id, _NO_PARTITIONS):
+            return False
+        if pace.is_over(len(own_of_all)):
+            yield
+    return True
 
 
 def assigned_steps(
