@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from pybroker.broker.coordinator.group.modern.heartbeat_answer import HeartbeatAnswer
+from pybroker.broker.coordinator.group.modern.records import GroupEpoch, TargetEpoch
 from pybroker.broker.coordinator.group.share import topic_looks
 from pybroker.broker.coordinator.group.share.records import StatePartitions
 from pybroker.broker.coordinator.group.share.states import with_new_partitions_steps
@@ -85,12 +86,34 @@ async def test_large_group_is_looked_at_when_it_was_loaded() -> None:
     before = await large_group(Topics(t=MANY))
     before.topics.create("t", MANY + 1)
     after = await ShareGroupWorld.loaded(before.topics, log=before.log)
-    await after.beat("a", epoch_of(after))
-    await after.beat("a", epoch_of(after))
-    answer = await after.beat("a", epoch_of(after))
-    assert (answer.assignment or after.group.members["a"].current.assigned) == after.topics.assignment(
-        t=range(MANY + 1)
-    )
+    await after.settled()
+    assert after.group.look is not None
+    assert after.group.look.states.initializing
+
+
+async def test_target_that_came_after_a_look_is_computed_anew() -> None:
+    """It may have been computed before the change that the look saw."""
+    world = await large_group(Topics(t=MANY))
+    world.shares.topics_changed(["t"])
+    await world.settled()
+    epoch = world.group.epoch
+    world.group.apply(TargetEpoch(epoch - 1))
+    world.group.apply(GroupEpoch(epoch - 1, world.group.metadata_hash))
+    await world.beat("a", epoch)
+    assert world.group.epoch == epoch
+
+
+async def test_states_of_deleted_topics_that_nobody_reads_any_more_are_forgotten_together() -> None:
+    world = await ShareGroupWorld.loaded(Topics(t=1, u=1, v=1))
+    await world.beat("a", 0, "t", "u", "v")
+    await world.beat("a", 1, "v")
+    for topic in ("t", "u"):
+        world.topics.delete(topic)
+    written = sum(map(len, world.log.store.batches))
+    world.shares.topics_changed(["t", "u"])
+    await world.settled()
+    assert list(world.group.states.initialized) == [world.topics.topic_id("v")]
+    assert sum(map(len, world.log.store.batches)) == written + 1
 
 
 async def test_member_leaves_a_large_group_during_the_look() -> None:
