@@ -58,13 +58,12 @@ def run(arguments: Sequence[str]) -> int:
     options = parser().parse_args(arguments)
     # Imports that need the extra `spark` start here.
     from ...protocol.errors import KafkaError
-    from ..mirror.topic_rules import MirrorError
-    from ..options.read_options import stream_options
+    from ..mirror.topic_rules import MirrorError, mirrored_source
     from .session import errors_in_one_line, job_session
 
     with errors_in_one_line(MirrorError, KafkaError, OSError):
         target = target_settings(options)
-        stream_options(source_of(options))  # reports wrong options before Spark starts
+        mirrored_source(source_of(options))  # reports wrong options before Spark starts
         with job_session("mirror", options.master, dict(options.conf)) as spark:
             return mirror_job(spark, target, options)
 

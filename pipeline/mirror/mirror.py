@@ -20,7 +20,7 @@ from ..appending.sequenced_batches import bounded_batch_bytes
 from ..archive.batch_ranges import batch_limits
 from ..archive.table_files import HadoopFiles
 from ..options.kafka_settings import ReaderSettings
-from ..options.read_options import ReadOptions, stream_options
+from ..options.read_options import ReadOptions
 from ..options.subscription import reads_topic
 from ..topics.offset_ranges import OffsetRange
 from ..topics.source_lag import Lag, measure_lag
@@ -30,7 +30,7 @@ from .group_offsets import carry_group
 from .mirror_batch import MirrorBatch, begin_batch, find_batch
 from .offset_map import write_runs
 from .partition_mirror import MirrorRange, MirrorTarget, copier
-from .topic_rules import MirrorError, carry_acls, check_copies, new_topic_settings
+from .topic_rules import MirrorError, carry_acls, check_copies, mirrored_source, new_topic_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,7 +42,7 @@ CHECKPOINT = "checkpoint"
 MAP = "map"
 BATCH_BYTES = 1 << 18
 _CARRY_GROUPS_EVERY_S = 60
-_OF_A_TASK = {"minPartitions": "1", "includeHeaders": "true"}
+_HEADERS = {"includeHeaders": "true"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ class Mirror:
     ) -> None:
         """`source`: options of the format "pybroker". Raises OptionError."""
         self._spark = spark
-        self._given = {**source, **_OF_A_TASK}
-        self._source: ReadOptions = stream_options(self._given)
+        self._given = {**source, **_HEADERS}
+        self._source: ReadOptions = mirrored_source(self._given)
         self._target = target
         self._files = HadoopFiles(spark, root)
         self._map = offset_map or f"{self._files.root}/{MAP}"
@@ -117,6 +117,7 @@ class Mirror:
         start, end = batch_limits(self._files, CHECKPOINT, batch_id)
         with SourceOffsets(self._source) as offsets:
             ranges = offsets.ranges_between(start, end)
+        assert len({each.topic_partition for each in ranges}) == len(ranges), "a partition has several tasks"
         if ranges:
             batch = self._batch(batch_id, ranges)
             tasks = [self._task(each, batch) for each in ranges]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from ...base.acls import AclBinding, AclOperation, AclPermission, AclResourceType, PatternType, ResourcePattern
 from ...client.acl_messages import acl_creation, bindings_in
 from ...client.admin_cluster import AdminCluster
 from ...client.client_settings import ClientSettings
+from ...client.given_options import OptionError
 from ...client.target_cluster import TargetCluster
 from ...protocol.errors import KafkaError, error_for
 from ...protocol.messages.create_acls import CreateAclsRequest
 from ...protocol.messages.describe_acls import DescribeAclsRequest
+from ..options.options import Options
+from ..options.read_options import KNOWN, ReadOptions, stream_options
 from ..options.subscription import Subscription, reads_topic
 
 logger = logging.getLogger(__name__)
@@ -27,11 +31,23 @@ _STAYS = frozenset(
     }
 )
 """Settings about brokers of the source, and the type of timestamps, which a mirror keeps."""
+_SPLITTING = ("minPartitions", "maxRecordsPerPartition")
 _WHAT_READERS_DO = frozenset({AclOperation.READ, AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS})
 
 
 class MirrorError(Exception):
     """A topic can't be mirrored; the message says why."""
+
+
+def mirrored_source(given: Mapping[str, str]) -> ReadOptions:
+    """Checks the options of a mirror's source. In a micro-batch one task copies a partition: two tasks would write as
+    the same producer with the same sequence numbers, and the broker would take one's records for repeated ones.
+
+    Raises OptionError, also for options that split partitions into tasks.
+    """
+    for name in Options(given, KNOWN).given(_SPLITTING):
+        raise OptionError(f"Option '{name}' can't be used for a mirror: one task copies each partition")
+    return replace(stream_options(given), min_partitions=1)
 
 
 def check_copies(subscription: Subscription, topics: Iterable[str], prefix: str) -> None:

@@ -1,8 +1,11 @@
-"""Tests of the ACLs that a mirror carries to the target, without a cluster."""
+"""Tests of the options of a mirror's source, and of the ACLs that a mirror carries, without a cluster."""
 
 import pytest
 from pybroker.base.acls import AclBinding, AclEntry, AclOperation, AclPermission, AclResourceType, PatternType
 from pybroker.base.acls import ResourcePattern as Pattern
+from pybroker.base.topic_partition import TopicPartition
+from pybroker.client.given_options import OptionError
+from pybroker.pipeline.topics.offset_ranges import OffsetRange, split_ranges
 from support.spark.gathered_rows import need_columns
 
 need_columns()
@@ -39,3 +42,22 @@ def test_acl_of_many_topics_becomes_one_for_each_mirrored_topic_that_it_applies_
     read = AclOperation.READ
     assert carried(acl("*", read, DENY)) == [("east.events", "READ", "DENY"), ("east.orders", "READ", "DENY")]
     assert carried(acl("ev", read, prefixed=True), acl("other", read)) == [("east.events", "READ", "ALLOW")]
+
+
+SOURCE = {"kafka.bootstrap.servers": "b:1", "subscribe": "t"}
+
+
+@pytest.mark.parametrize("option", ["minPartitions", "maxRecordsPerPartition", "maxrecordsperpartition"])
+def test_option_that_splits_partitions_into_tasks_is_refused_for_a_mirror(option: str) -> None:
+    from pybroker.pipeline.mirror.topic_rules import mirrored_source
+
+    with pytest.raises(OptionError, match=r"^Option 'm\w+Partitions?' can't be used for a mirror"):
+        mirrored_source({**SOURCE, option: "100"})
+
+
+def test_mirror_copies_each_partition_in_one_task() -> None:
+    from pybroker.pipeline.mirror.topic_rules import mirrored_source
+
+    read = mirrored_source(SOURCE)
+    ranges = [OffsetRange(TopicPartition("t", number), 0, 5_000_000) for number in range(2)]
+    assert split_ranges(ranges, min_partitions=read.min_partitions, max_records=read.max_records) == ranges
