@@ -6,8 +6,9 @@ from io import BytesIO
 from typing import Any
 
 import fastavro
+import fastavro._read_py
 
-from .avro_types import avro_type, parsed_avro
+from .avro_types import ParsedAvro, avro_type, parsed_avro
 from .registry import SchemaRegistry
 from .schema_text import SchemaError, SchemaText
 from .wire_format import DecodeError, split_schema_id
@@ -29,8 +30,8 @@ class AvroDecoder:
         self._reader = reader
         self._registry = registry
         self._framed = framed or registry is not None
-        self._parsed: Any = None
-        self._writers: dict[int, Any] = {}
+        self._parsed: ParsedAvro | None = None
+        self._writers: dict[int, ParsedAvro] = {}
         self.type = avro_type(parsed_avro(reader))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -43,10 +44,11 @@ class AvroDecoder:
         writer = self._parsed
         if self._framed:
             schema_id, data = split_schema_id(data)
-            writer = self._writer(schema_id)
+            if self._registry is not None:
+                writer = self._writer(self._registry, schema_id)
         stream = BytesIO(data)
         try:
-            found = fastavro.schemaless_reader(stream, writer, self._parsed)
+            found = _reading(writer)(stream, writer.schema, self._parsed.schema)
         except Exception as error:  # fastavro has no common class of errors
             raise DecodeError(f"the value can't be decoded as Avro: {_said(error)}") from None
         if left := len(data) - stream.tell():
@@ -55,19 +57,28 @@ class AvroDecoder:
             raise DecodeError("the value is no record")
         return found
 
-    def _writer(self, schema_id: int) -> Any:
-        if self._registry is None:
-            return self._parsed
+    def _writer(self, registry: SchemaRegistry, schema_id: int) -> ParsedAvro:
         if schema_id not in self._writers:
             try:
-                self._writers[schema_id] = parsed_avro(self._registry.schema(schema_id, KIND))
+                self._writers[schema_id] = parsed_avro(registry.schema(schema_id, KIND))
             except SchemaError as error:
                 raise DecodeError(f"schema {schema_id} can't be used: {error}") from None
         return self._writers[schema_id]
 
 
+def _reading(writer: ParsedAvro) -> Any:
+    """Returns the function that reads a value. fastavro's fast one overflows the stack of the process when a value is
+    nested deeply, which only a recursive schema allows; its slow one raises RecursionError.
+    """
+    return fastavro._read_py.schemaless_reader if writer.is_recursive else fastavro.schemaless_reader
+
+
 def _said(error: Exception) -> str:
     """Returns the kind of an error alone, because its text may contain the value."""
     kind = type(error).__name__
-    known = {"EOFError": "it ends early", "SchemaResolutionError": "its schema does not fit the columns"}
+    known = {
+        "EOFError": "it ends early",
+        "SchemaResolutionError": "its schema does not fit the columns",
+        "RecursionError": "it is nested too deeply",
+    }
     return known.get(kind, f"it is damaged, or was written with another schema ({kind})")

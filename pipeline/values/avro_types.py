@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import fastavro
 from pyspark.sql import types as T  # noqa: N812 (as everybody calls it)
 
+from .avro_shape import contains_itself
 from .schema_text import SchemaError, SchemaText
 
-__all__ = ["avro_type", "parsed_avro"]
+__all__ = ["ParsedAvro", "avro_type", "parsed_avro"]
 
 _MOST_DIGITS = 38
 _PRIMITIVE: dict[str, T.DataType] = {
@@ -35,24 +36,30 @@ _WIDER = {frozenset(("int", "long")): "long", frozenset(("float", "double")): "d
 _NAMED = ("record", "error", "enum", "fixed")
 
 
-def parsed_avro(schema: SchemaText) -> Any:
-    """Returns the schema as fastavro's readers take it, without the logical types that Spark lacks.
+class ParsedAvro(NamedTuple):
+    """A schema as fastavro's readers take it. `is_recursive`: one of its records contains itself."""
 
-    Raises SchemaError.
-    """
+    schema: Any
+    is_recursive: bool
+
+
+def parsed_avro(schema: SchemaText) -> ParsedAvro:
+    """Parses a schema, without the logical types that Spark lacks. Raises SchemaError."""
     named: dict[str, Any] = {}
     try:
         for _, text in schema.references:
             fastavro.parse_schema(_plain(_loaded(text)), named_schemas=named)
-        return fastavro.parse_schema(_plain(_loaded(schema.text)), named_schemas=named)
+        parsed = fastavro.parse_schema(_plain(_loaded(schema.text)), named_schemas=named)
+        return ParsedAvro(parsed, contains_itself(parsed, named))
     except SchemaError:
         raise
     except Exception as error:  # fastavro has no common class of errors
         raise SchemaError(f"the Avro schema is invalid: {type(error).__name__}: {error}") from None
 
 
-def avro_type(parsed: Any) -> T.StructType:
+def avro_type(schema: ParsedAvro) -> T.StructType:
     """Returns the Spark type of a parsed schema, whose top must be a record. Raises SchemaError."""
+    parsed = schema.schema
     if not isinstance(parsed, Mapping) or parsed.get("type") not in ("record", "error"):
         raise SchemaError("the Avro schema must be a record, so that its fields can become columns")
     found, _ = _type_of(parsed, {**parsed.get("__named_schemas", {})}, "the value", ())

@@ -162,3 +162,39 @@ def test_time_outside_the_calendar_is_refused() -> None:
     assert reads.decode(written(record(("t", "long")), {"t": 0})) == {"t": datetime(1970, 1, 1, tzinfo=UTC)}
     with pytest.raises(DecodeError):
         reads.decode(written(record(("t", "long")), {"t": 1 << 62}))
+
+
+NODE = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}
+TREE = {"type": "record", "name": "N", "fields": [{"name": "children", "type": {"type": "array", "items": "N"}}]}
+EMPTY = {"type": "record", "name": "E", "fields": [{"name": "no", "type": {"type": "fixed", "name": "F", "size": 0}}]}
+
+
+def decoded_with(writer: Any, data: bytes) -> Any:
+    """Decodes a value that was written with a schema of the registry into one column."""
+    with fake_registry() as served:
+        schema_id = served.register("t-value", json.dumps(writer))
+        reads = decoder(record(("id", "long")), registry=SchemaRegistry(served.url))
+        return reads.decode(b"\0" + schema_id.to_bytes(4, "big") + data)
+
+
+@pytest.mark.parametrize("of", [NODE, ["null", NODE], TREE])
+def test_value_of_a_recursive_schema_is_decoded_unless_it_is_nested_too_deeply(of: Any) -> None:
+    writer = record(("nested", of), ("id", "long"))
+    nested: Any = {"children": [{"children": []}] * 3} if of is TREE else {"next": {"next": None}}
+    assert decoded_with(writer, written(writer, {"nested": nested, "id": 7})) == {"id": 7}
+    with pytest.raises(DecodeError, match=r"^the value can't be decoded as Avro: it is nested too deeply$"):
+        decoded_with(writer, b"\x02" * 100_000 + b"\0\x0e")
+
+
+def test_record_that_contains_itself_without_bytes_between_is_refused() -> None:
+    with pytest.raises(DecodeError, match=r"nested too deeply$"):
+        decoded_with(record(("again", "R"), ("id", "long")), b"\x0e")
+
+
+@pytest.mark.parametrize("items", ["null", {"type": "null"}, EMPTY, {**EMPTY, "fields": []}, record(("n", "null"))])
+def test_array_whose_items_take_no_bytes_is_refused(items: Any) -> None:
+    """A block that claims a billion items has five bytes."""
+    fields = [{"name": "x", "type": {"type": "array", "items": items}}, {"name": "id", "type": "long"}]
+    writer = {"type": "record", "name": "W", "fields": fields}
+    with pytest.raises(DecodeError, match=r"^schema 1 can't be used: .* an array whose items take no bytes$"):
+        decoded_with(writer, b"\x80\xa8\xd6\xb9\x07\0\x0e")
