@@ -51,6 +51,13 @@ READING = (
         "most offsets of a micro-batch; before PySpark 4.2 a query with `Trigger.AvailableNow` ends after one",
     ),
     _row(
+        "endAtLatest",
+        "`true`: read nothing behind the offsets that are the latest at the start. Before PySpark 4.2, in place of "
+        '`Trigger.AvailableNow`: start with `trigger(processingTime="0 seconds")`, then call `processAllAvailable()` '
+        "and `stop()`",
+        _NONE,
+    ),
+    _row(
         "minOffsetsPerTrigger maxTriggerDelay",
         "fewest offsets of a micro-batch, and how long to wait for them (15m)",
         "also delays `Trigger.AvailableNow`",

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 BOUNDED = "endAtLatest"
 """Option of the source before Spark 4.2: the query reads nothing behind the offsets that were the latest at its start.
-Jobs set it."""
+Jobs set it, and users may."""
 
 HAS_READ_LIMITS = find_spec("pyspark.sql.streaming.datasource") is not None
 
@@ -79,6 +79,8 @@ def warn_of_single_batch() -> None:
     if not HAS_READ_LIMITS:
         logger.warning(
             "PySpark %s has no read limits: with Trigger.AvailableNow a query reads only one micro-batch of "
-            "'maxOffsetsPerTrigger' offsets; use another trigger, or PySpark 4.2",
+            "'maxOffsetsPerTrigger' offsets; to read all that is there, set '%s' to true, use "
+            "trigger(processingTime='0 seconds'), and call processAllAvailable() and stop()",
             pyspark.__version__,
+            BOUNDED,
         )

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
+import pytest
 from pybroker.client.given_options import GivenOptions
 from pybroker.pipeline.options.document import OPTIONS_PAGE, options_page
 from pybroker.pipeline.options.option_table import READING, SECURITY, WRITING
 from pybroker.pipeline.options.read_options import KNOWN
 
 PAGE = Path(__file__).parents[2] / "docs" / "user" / OPTIONS_PAGE
-NOT_FOR_USERS = {"endAtLatest"}
 
 
 def test_page_of_options_is_written_from_the_table() -> None:
@@ -20,9 +20,7 @@ def test_page_of_options_is_written_from_the_table() -> None:
 def test_page_has_every_option_of_the_source_once() -> None:
     names = [name for row in (*READING, *WRITING, *SECURITY) for name in row.names]
     assert len(names) == len(set(names))
-    assert set(KNOWN) - NOT_FOR_USERS == {
-        name for row in READING for name in row.names if not name.startswith("kafka.")
-    }
+    assert set(KNOWN) == {name for row in READING for name in row.names if not name.startswith("kafka.")}
 
 
 def test_security_options_of_the_page_are_those_that_clients_take() -> None:
@@ -38,3 +36,14 @@ def test_security_options_of_the_page_are_those_that_clients_take() -> None:
     )
     take_security(given)
     assert list(given) == []
+
+
+def test_warning_before_spark_4_2_names_the_option_that_reads_all_in_several_micro_batches(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("pyspark")
+    from pybroker.pipeline.topics import spark_release
+
+    monkeypatch.setattr(spark_release, "HAS_READ_LIMITS", False)
+    spark_release.warn_of_single_batch()
+    assert "set 'endAtLatest' to true" in caplog.text
