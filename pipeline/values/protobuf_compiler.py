@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,15 @@ from google.protobuf.message import DecodeError as BrokenMessageError
 
 from .schema_text import SchemaError, SchemaText
 
-__all__ = ["SOURCE_NAME", "compiled_source", "message_at", "message_named", "parsed_descriptors"]
+__all__ = ["SOURCE_NAME", "compiled_files", "compiled_source", "message_at", "message_named", "parsed_descriptors"]
 
 SOURCE_NAME = "schema.proto"
 _TIMEOUT_S = 60
 _GOOGLE = "google/protobuf/"
 """Files with this prefix come with the compiler."""
+_FAILED_S = 60.0
+"""How long a source that can't be compiled is not compiled again. The compiler may have lacked memory."""
+_MOST_CACHED = 10_000
 
 
 def compiled_source(schema: SchemaText) -> bytes:
@@ -40,6 +45,24 @@ def compiled_source(schema: SchemaText) -> bytes:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
         return _compiled(root, SOURCE_NAME)
+
+
+def compiled_files(schema: SchemaText) -> Any:
+    """Returns the files of `compiled_source`, parsed. A process compiles a source once, and one that can't be compiled
+    once a minute. Raises SchemaError.
+    """
+    found, ends_s = _known.get(schema, (None, 0.0))
+    if found is None or ends_s <= time.monotonic():
+        if len(_known) >= _MOST_CACHED:
+            _known.clear()
+        try:
+            found, ends_s = parsed_descriptors(compiled_source(schema)), math.inf
+        except SchemaError as error:
+            found, ends_s = error, time.monotonic() + _FAILED_S
+        _known[schema] = found, ends_s
+    if isinstance(found, SchemaError):
+        raise found
+    return found
 
 
 def _compiled(root: Path, name: str) -> bytes:
@@ -114,3 +137,7 @@ def _pool(files: Iterable[Any]) -> Any:
                 f"the compiled Protobuf schema can't be used: {error}; write it with --include_imports"
             ) from None
     return pool
+
+
+_known: dict[SchemaText, tuple[Any, float]] = {}
+"""Compiled files or errors, and until when they count."""

@@ -8,7 +8,7 @@ from typing import Any
 from google.protobuf import message_factory
 from google.protobuf.message import DecodeError as BrokenMessageError
 
-from .protobuf_compiler import compiled_source, message_at, message_named, parsed_descriptors
+from .protobuf_compiler import compiled_files, message_at, message_named, parsed_descriptors
 from .protobuf_types import message_reader
 from .registry import SchemaRegistry
 from .schema_text import SchemaError
@@ -75,8 +75,7 @@ class ProtobufDecoder:
         try:
             files = self._writers.get(schema_id)
             if files is None:
-                text = registry.schema(schema_id, KIND)
-                files = self._writers[schema_id] = parsed_descriptors(compiled_source(text))
+                files = self._writers[schema_id] = compiled_files(registry.schema(schema_id, KIND))
             name = message_at(files, indexes)
         except SchemaError as error:
             raise DecodeError(f"schema {schema_id} can't be used: {error}") from None

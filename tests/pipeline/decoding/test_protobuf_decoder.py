@@ -5,12 +5,14 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from google.protobuf import message_factory
 from hypothesis import given
 from hypothesis import strategies as st
+from pybroker.pipeline.values import protobuf_compiler
 from pybroker.pipeline.values.protobuf_compiler import compiled_source, message_named, parsed_descriptors
 from pybroker.pipeline.values.protobuf_decoder import ProtobufDecoder
 from pybroker.pipeline.values.registry import SchemaRegistry
@@ -213,3 +215,35 @@ def test_wire_format_says_which_message_of_which_schema_the_value_is() -> None:
 def test_schema_id_and_indexes_are_skipped_without_a_registry() -> None:
     reads = ProtobufDecoder(compiled(), "shop.Order", framed=True)
     assert reads.decode(b"\0\0\0\0\7\x02\x02" + order(id=5))["id"] == 5
+
+
+def test_schema_that_cannot_be_compiled_starts_a_compiler_once_a_minute_and_names_its_import(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Spark copies the decoder for each task, and each value may have the schema."""
+    clock: Any = SimpleNamespace(now_s=0.0)
+    clock.monotonic = lambda: clock.now_s
+    compiled_at = []
+
+    def compile_source(schema: SchemaText) -> bytes:
+        compiled_at.append(clock.now_s)
+        return compiled_source(schema)
+
+    monkeypatch.setattr(protobuf_compiler, "compiled_source", compile_source)
+    monkeypatch.setattr(protobuf_compiler, "time", clock)
+    missing = 'syntax = "proto3"; import "google/type/date.proto"; message Order { google.type.Date at = 1; }'
+    with fake_registry() as served:
+        schema_id = served.register("t-value", missing, "PROTOBUF")
+        reads = ProtobufDecoder(compiled(), "shop.Order", SchemaRegistry(served.url))
+        for now_s in (1000.0, 1001.0, 1059.0, 1061.0):
+            clock.now_s = now_s
+            task: ProtobufDecoder = pickle.loads(pickle.dumps(reads))
+            with pytest.raises(DecodeError, match=r"^schema 1 can't be used: .*google/type/date\.proto"):
+                task.decode(b"\0" + schema_id.to_bytes(4, "big") + b"\0")
+    assert compiled_at == [1000.0, 1061.0]
+
+
+@pytest.mark.parametrize("data", [b"\x0b" * 100_000, b"\x2a\x7f" * 50_000])
+def test_deeply_nested_bytes_are_refused(data: bytes) -> None:
+    with pytest.raises(DecodeError, match=r"^the value can't be decoded as the Protobuf message shop\.Order$"):
+        of_orders().decode(data)
