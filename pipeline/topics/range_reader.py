@@ -1,7 +1,6 @@
 """Reads a range of offsets from the partition's leader, as Arrow columns.
 
-The next FETCH is sent before the batches of the last response are decoded. Memory: one response, one decompressed batch
-and one set of columns.
+The next FETCH is sent before the last response is decoded. Memory: a response, a decompressed batch, a set of columns.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class _Response:
 
 
 class RangeReader:
-    """Reads one range, once. `no_progress_ms`: how long it waits for records that should exist."""
+    """Reads one range, once. Gives up after `no_progress_ms` without records, or at `deadline_s` (time.monotonic())."""
 
     def __init__(
         self,
@@ -55,11 +54,13 @@ class RangeReader:
         with_headers: bool,
         fail_on_data_loss: bool,
         no_progress_ms: int,
+        deadline_s: float | None = None,
     ) -> None:
         self._range = offsets
         self._settings = settings
         self._data_loss = DataLoss(fail_on_data_loss)
         self._no_progress_ms = no_progress_ms
+        self._deadline_s = deadline_s
         self._decoder = BatchDecoder(
             offsets.start, offsets.end, with_headers=with_headers, check_crcs=settings.check_crcs
         )
@@ -87,6 +88,8 @@ class RangeReader:
         progress = time.monotonic()
         asked: Connection | None = None
         while self._position < self._range.end:
+            if self._deadline_s is not None and time.monotonic() >= self._deadline_s:
+                raise NoProgressError(f"{self._range.topic_partition} is read to offset {self._position} only")
             try:
                 if asked is None:
                     asked = cluster.leader_connection(self._range.topic_partition)
@@ -191,8 +194,7 @@ class RangeReader:
 
 
 def _only_partition(answer: object) -> PartitionData:
-    responses = answer.responses  # type: ignore[attr-defined]
     if answer.error_code:  # type: ignore[attr-defined]
         raise error_for(answer.error_code)  # type: ignore[attr-defined]
-    partition: PartitionData = responses[0].partitions[0]
+    partition: PartitionData = answer.responses[0].partitions[0]  # type: ignore[attr-defined]
     return partition

@@ -16,7 +16,10 @@ from .range_reader import RangeReader
 from .source_offsets import SourceOffsets
 
 _MOST_ASKED = 20
-_PATIENCE_MS = 5_000
+_MOST_S = 1.0
+"""Time for reading the timestamps of all partitions, while the query waits. Aborted transactions may stand before the
+first record, and brokers may be slow. A partition whose timestamp is not found in time is left out."""
+_FETCH_BYTES = 1 << 18
 _MEASURED_EVERY_S = 10.0
 
 
@@ -74,22 +77,34 @@ def _lag(
 ) -> Lag:
     unread = {at: end - begins[at] for at, end in latest.items() if end > begins.get(at, end)}
     most = sorted(unread, key=lambda at: (-unread[at], at))[:_MOST_ASKED]
-    times = [_first_ms(options, OffsetRange(at, begins[at], latest[at])) for at in most]
+    deadline_s = time.monotonic() + _MOST_S
+    times = [_first_ms(options, OffsetRange(at, begins[at], latest[at]), deadline_s) for at in most]
     known = [ms for ms in times if ms is not None]
     return Lag(sum(unread.values()), max((now_ms - min(known)) / 1000, 0.0) if known else None)
 
 
-def _first_ms(options: ReadOptions, offsets: OffsetRange) -> float | None:
-    """Returns the timestamp of the first record; None if it can't be read now.
+def _first_ms(options: ReadOptions, offsets: OffsetRange, deadline_s: float) -> float | None:
+    """Returns the timestamp of the first record; None if it can't be read until the deadline, a time.monotonic().
 
     It reads one record in plain Python: numba would take a hundred MiB in the driver and in its planning process.
     """
+    left_ms = int((deadline_s - time.monotonic()) * 1000)
+    if left_ms <= 0:
+        return None
+    settings = options.settings
     reader = RangeReader(
         offsets,
-        replace(options.settings, fetch_bytes=1),  # a broker sends a whole batch nevertheless
+        replace(
+            settings,
+            fetch_bytes=min(settings.fetch_bytes, _FETCH_BYTES),
+            fetch_wait_ms=min(settings.fetch_wait_ms, left_ms),
+            connect_timeout_ms=min(settings.connect_timeout_ms, left_ms),
+            request_timeout_ms=min(settings.request_timeout_ms, left_ms),
+        ),
         with_headers=False,
         fail_on_data_loss=False,
-        no_progress_ms=_PATIENCE_MS,
+        no_progress_ms=left_ms,
+        deadline_s=deadline_s,
     )
     try:
         for batch in reader.batches():

@@ -1,16 +1,25 @@
 """Tests of how far a query is behind its source, at a broker."""
 
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
+from confluent_kafka import Producer
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.pipeline.options.read_options import stream_options
+from pybroker.protocol.messages.fetch import FetchRequest
 from support.clients.produced import START_MS, numbered, produce
 from support.clients.topics import create_topic
 from support.spark.gathered_rows import need_columns
 
 
 @pytest.fixture(autouse=True)
-def _columns() -> None:
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     need_columns()
+    from pybroker.pipeline.topics import source_lag
+
+    monkeypatch.setattr(source_lag, "_MOST_S", 600.0)
 
 
 def test_lag_has_the_unread_records_and_the_age_of_the_oldest(servers: str, topic: str) -> None:
@@ -73,3 +82,58 @@ def test_lag_is_unknown_without_brokers(monkeypatch: pytest.MonkeyPatch) -> None
         "0 behind",
         "1,200 behind, 4 s",
     ]
+
+
+def test_first_record_behind_many_aborted_batches_is_found_by_few_fetches(
+    servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pybroker.pipeline.topics import range_reader
+    from pybroker.pipeline.topics.source_lag import measure_lag
+
+    create_topic(servers, topic, 1)
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": topic, "batch.num.messages": 1})
+    producer.init_transactions()
+    producer.begin_transaction()
+    for _ in range(50):
+        producer.produce(topic, b"aborted", partition=0)
+    producer.flush()
+    producer.abort_transaction()
+    produce(servers, numbered(topic, [0], 1))
+    fetches = 0
+
+    def counted(**fields: Any) -> Any:
+        nonlocal fetches
+        fetches += 1
+        return FetchRequest(**fields)
+
+    monkeypatch.setattr(range_reader, "FetchRequest", counted)
+    given = {"kafka.bootstrap.servers": servers, "subscribe": topic, "kafka.isolation.level": "read_committed"}
+    lag = measure_lag(stream_options(given), {TopicPartition(topic, 0): 0}, START_MS + 1000)
+    assert (lag.records, lag.seconds) == (52, 1.0)
+    assert fetches < 10
+
+
+def test_partitions_that_are_not_read_in_time_are_left_out_of_the_age(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of the partitions has only aborted records, whose reading never ends by itself."""
+    from pybroker.pipeline.topics import source_lag
+
+    now_s, asked = 100.0, []
+
+    class Reader:
+        def __init__(self, offsets: Any, settings: Any, *, deadline_s: float, **_: Any) -> None:
+            asked.append((offsets.topic_partition.partition, deadline_s, settings.request_timeout_ms))
+
+        def batches(self) -> Iterator[Any]:
+            nonlocal now_s
+            now_s += 0.75
+            yield from ()
+            raise TimeoutError
+
+    monkeypatch.setattr(source_lag, "_MOST_S", 1.0)
+    monkeypatch.setattr(source_lag, "RangeReader", Reader)
+    monkeypatch.setattr(source_lag, "time", SimpleNamespace(monotonic=lambda: now_s, time=lambda: 0.0))
+    options = stream_options({"kafka.bootstrap.servers": "b:1", "subscribe": "t"})
+    gauge = source_lag.LagGauge(options, lambda: 0.0)
+    places = [TopicPartition("t", number) for number in range(4)]
+    assert gauge.seconds(dict.fromkeys(places, 0), dict.fromkeys(places, 5)) is None
+    assert asked == [(0, 101.0, 1000), (1, 101.0, 250)]
