@@ -13,11 +13,12 @@ __all__ = ["Committed", "committed_in", "committed_offsets"]
 
 
 class Committed(NamedTuple):
-    """``leader_epoch``: None when it is unknown."""
+    """``leader_epoch``: None when it is unknown. ``lag``: of a share group, whose coordinator tells it."""
 
     offset: int
     leader_epoch: int | None
     metadata: str
+    lag: int | None = None
 
 
 def committed_offsets(cluster: AdminCluster, group: str) -> dict[TopicPartition, Committed]:

@@ -79,8 +79,8 @@ class Member:
     last_heartbeat_ms: int | None
     assignment: Annotated[tuple[Assignment, ...] | None, "null unless it is a consumer in a stable group"]
     lag: Annotated[int | None, "records, of its partitions"]
-    epoch: Annotated[int | None, "of a member of the consumer protocol; behind the group's while it changes"] = None
-    subscribed_topics: Annotated[tuple[str, ...] | None, "that a member of the consumer protocol names"] = None
+    epoch: Annotated[int | None, "of a member of a consumer or share group; behind the group's while it changes"] = None
+    subscribed_topics: Annotated[tuple[str, ...] | None, "that a member of a consumer or share group names"] = None
     subscribed_pattern: Annotated[str | None, "of a member of the consumer protocol"] = None
 
 

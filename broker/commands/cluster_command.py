@@ -36,9 +36,7 @@ def cluster_command(arguments: Sequence[str]) -> int:
     """Run it until a signal; returns the exit code. Raises CommandError, ConfigError, StartError."""
     try:
         options = _options(arguments)
-        settings = named_values(options.override, "--override")
-        if options.test_kit:
-            settings[TEST_KIT] = "true"
+        settings = _settings(options)
         cluster = BlockingCluster(
             options.brokers,
             settings,
@@ -71,6 +69,17 @@ def _options(arguments: Sequence[str]) -> Namespace:
     if options.brokers < 1:
         parser.error(f"{options.brokers}: a cluster needs at least one broker")
     return options
+
+
+def _settings(options: Namespace) -> dict[str, str]:
+    """The settings of all brokers. A cluster with a ZooKeeper of its own has pybrokers only, so that the levels of the
+    newer groups can be raised."""
+    settings = named_values(options.override, "--override")
+    if options.test_kit:
+        settings[TEST_KIT] = "true"
+    if options.zookeeper in (None, "java") and "pybroker.as.version" not in settings:
+        settings.setdefault("group.coordinator.rebalance.protocols", "classic,consumer,share")
+    return settings
 
 
 def _parser() -> CommandParser:

@@ -10,6 +10,7 @@ from ..coordinator.group.base import GroupBase
 from ..coordinator.group.consumer.consumer_group import ConsumerGroup
 from ..coordinator.group.group import Group
 from ..coordinator.group.offsets import OffsetAndMetadata
+from ..coordinator.group.share.share_group import ShareGroup
 from ..http.http_error import HttpError
 from ..lag.group_lags import PartitionLag
 from .classic_members import classic_members
@@ -19,6 +20,7 @@ from .groups import group_row
 from .known_state import KnownState
 from .lag_histories import STEP_S
 from .own_source import source_of
+from .share_members import share_members
 from .shown_members import NO_MEMBERS, ShownMembers
 from .slices import in_slices
 
@@ -66,7 +68,9 @@ async def describe_group(state: KnownState, group: GroupBase) -> GroupDetail:
 async def _members(state: KnownState, group: GroupBase, lag: ShownLag) -> ShownMembers:
     if isinstance(group, Group):
         return await classic_members(state, group, lag)
-    return await consumer_members(state, group, lag) if isinstance(group, ConsumerGroup) else NO_MEMBERS
+    if isinstance(group, ConsumerGroup):
+        return await consumer_members(state, group, lag)
+    return await share_members(state, group) if isinstance(group, ShareGroup) else NO_MEMBERS
 
 
 def _history(state: KnownState, group: GroupBase) -> LagHistory:

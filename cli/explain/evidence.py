@@ -9,11 +9,11 @@ from ...base.command_parser import CommandError
 from ...base.frozen import frozen
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
-from ...client.committed_offsets import committed_offsets
 from ...protocol.sentinels import LATEST
 from ...views.groups import TimelineEvent
 from ..connecting.v1_reader import V1Reader, v1_reader
 from ..groups.described_groups import DEAD, DescribedGroup, described_group, missing_group
+from ..groups.group_offsets import offsets_of
 from ..groups.group_partitions import group_partitions, with_lag_seconds
 from ..groups.partition_offsets import READ_COMMITTED, leaders_of, offsets_at
 from ..groups.shapes import GroupMember, GroupPartition
@@ -107,7 +107,7 @@ def gathered(call: Call, name: str) -> Evidence:
     if reader is not None and len(looks) > 1:
         told = _told(call, reader, name) or told
     members = looks[-1].group.members
-    leaders = leaders_of(cluster, {topic for member in members for topic in member.topics or ()})
+    leaders = leaders_of(cluster, {topic for member in members for topic in _subscribed(member)})
     places = {at: row.leader for at, row in looks[-1].partitions.items()} | leaders
     leaderless = [at for at, leader in places.items() if leader is None]
     return Evidence(
@@ -126,9 +126,15 @@ def member_name(member: GroupMember) -> str:
     return f"{member.client_id} at {member.host} (member {member.member_id}{instance})"
 
 
+def _subscribed(member: GroupMember) -> set[str]:
+    """The topics of a member. With a pattern they are those that the coordinator found: it assigns all of them."""
+    named = set(member.topics or ())
+    return named if member.pattern is None else named | {part.topic for part in member.assignment or ()}
+
+
 def _look(cluster: AdminCluster, name: str) -> Look:
     group = described_group(cluster, name)
-    committed = committed_offsets(cluster, name)
+    committed = offsets_of(cluster, group)
     if group.state == DEAD and not committed:
         raise missing_group(cluster, name)
     partitions = group_partitions(cluster, group, committed)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from ...base.lag_verdicts import MIN_SILENCE_S
 from ...base.topic_partition import TopicPartition
-from ..groups.described_groups import DEAD
+from ..groups.described_groups import CLASSIC, DEAD, SHARE
 from ..groups.number_ranges import ranges
 from ..groups.partition_offsets import GONE
 from ..groups.shapes import GroupMember, GroupPartition
@@ -16,11 +16,15 @@ from .shapes import Finding
 __all__ = ["is_silent", "reading_findings"]
 
 _MOST_FINDINGS_OF_A_KIND = 10
+_OF_CLASSIC_ASSIGNMENT = (
+    "after a change of partitions the clients see it within metadata.max.age.ms (5 minutes)",
+    "else look at partition.assignment.strategy, or restart the group's consumers",
+)
 
 
 def reading_findings(evidence: Evidence) -> list[Finding]:
     """The findings, the worst first."""
-    rules = (_no_members, _no_leader, _lost_offsets, _held_back, _silent_readers, _unread_topics, _unassigned, _idle)
+    rules = _SHARE_RULES if evidence.last.group.group_type == SHARE else _RULES
     return [finding for rule in rules for finding in rule(evidence)[:_MOST_FINDINGS_OF_A_KIND]]
 
 
@@ -38,14 +42,14 @@ def _no_members(evidence: Evidence) -> list[Finding]:
     if group.members or group.state in REBALANCING:
         return []
     lag = evidence.lag
-    has_expired = group.state == DEAD
+    expires = group.state != DEAD and group.group_type != SHARE
     return [
         Finding(
             kind="no_members",
             is_trouble=bool(lag),
             text="the group has no member, so nobody reads"
             + (f"; {lag:,} records wait" if lag else "")
-            + ("; the group's offsets expire after offsets.retention.minutes" if lag and not has_expired else ""),
+            + ("; the group's offsets expire after offsets.retention.minutes" if lag and expires else ""),
             culprit=None,
             remedies=(
                 "start a consumer; if there should be one, look in its log: its group.id, its address of the cluster "
@@ -224,11 +228,8 @@ def _unassigned(evidence: Evidence) -> list[Finding]:
             kind="partition_unassigned",
             is_trouble=True,
             text=f"{topic}:{ranges(numbers)} is subscribed to, but no member has it",
-            culprit="the leader of the group, which assigns partitions",
-            remedies=(
-                "after a change of partitions the clients see it within metadata.max.age.ms (5 minutes)",
-                "else look at partition.assignment.strategy, or restart the group's consumers",
-            ),
+            culprit="the leader of the group, which assigns partitions" if group.group_type == CLASSIC else None,
+            remedies=_OF_CLASSIC_ASSIGNMENT if group.group_type == CLASSIC else (),
         )
         for topic, numbers in left.items()
     ]
@@ -237,7 +238,7 @@ def _unassigned(evidence: Evidence) -> list[Finding]:
 def _idle(evidence: Evidence) -> list[Finding]:
     members = evidence.last.group.members
     idle = [each for each in members if each.assignment == ()]
-    if evidence.last.group.state != "Stable" or not idle:
+    if evidence.last.group.state != "Stable" or not idle or not _has_topics(evidence):
         return []
     return [
         Finding(
@@ -248,6 +249,11 @@ def _idle(evidence: Evidence) -> list[Finding]:
             remedies=("more partitions, or fewer consumers",),
         )
     ]
+
+
+def _has_topics(evidence: Evidence) -> bool:
+    """Whether a pattern of the members, if there is one, has found topics."""
+    return bool(evidence.leaders) or all(member.pattern is None for member in evidence.last.group.members)
 
 
 def _readers(evidence: Evidence) -> dict[GroupMember, list[TopicPartition]]:
@@ -280,3 +286,8 @@ def _by_topic(places: Iterable[TopicPartition]) -> dict[str, list[int]]:
 
 def _names(places: Iterable[TopicPartition]) -> str:
     return " ".join(f"{topic}:{ranges(numbers)}" for topic, numbers in _by_topic(places).items())
+
+
+_RULES = (_no_members, _no_leader, _lost_offsets, _held_back, _silent_readers, _unread_topics, _unassigned, _idle)
+_SHARE_RULES = (_no_members, _no_leader, _unread_topics)
+"""Members of share groups commit no offsets; the broker assigns all partitions, soon after a member has joined."""

@@ -19,8 +19,9 @@ from ...protocol.sentinels import EARLIEST, LATEST
 from ..configs.found_settings import SOURCES, found_settings
 from ..configs.resources import NamedResource, ResourceKind
 from ..groups.described_groups import DescribedGroup, described_by, listed_groups
-from ..groups.group_partitions import lag_of, readers_of
-from ..groups.partition_offsets import committed_by, offsets_at
+from ..groups.group_offsets import offsets_by
+from ..groups.group_partitions import lag_in, readers_of
+from ..groups.partition_offsets import offsets_at
 from ..topics.found_topics import named_topics, partitions_of
 from ..topics.shapes import Partition
 from ..txns.found_transactions import listed
@@ -128,8 +129,11 @@ def _groups(
     numbers = [each.partition for each in partitions]
     for coordinator, names in by_coordinator.items():
         with _noting("groups", problems):
-            described |= described_by(cluster, coordinator, names)
-            committed |= committed_by(cluster, coordinator, names, {topic: numbers})
+            found, refused = described_by(cluster, coordinator, names)
+            described |= found
+            problems += [f"groups: {failure}" for failure in refused]
+            types = {group.group: group.group_type for group in found.values()}
+            committed |= offsets_by(cluster, coordinator, types, {topic: numbers})
     reading = {name: _members(group, topic) for name, group in described.items()}
     used = sorted(name for name in described if reading[name] or committed.get(name))
     if not used:
@@ -141,7 +145,8 @@ def _groups(
 
 
 def _members(group: DescribedGroup, topic: str) -> int:
-    return len({member.member_id for at, member in readers_of(group).items() if at.topic == topic})
+    readers = readers_of(group).items()
+    return len({member.member_id for at, members in readers if at.topic == topic for member in members})
 
 
 def _group(
@@ -151,7 +156,7 @@ def _group(
     starts: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
 ) -> TopicGroup:
-    lags = [lag_of(each.offset, starts.get(at), ends.get(at)) for at, each in committed.items()]
+    lags = [lag_in(group.group_type, each, starts.get(at), ends.get(at)) for at, each in committed.items()]
     known = [each for each in lags if each is not None]
     return TopicGroup(
         group=group.group,

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from ...base.command_parser import CommandParser
 from ...base.printable import printable
 from ...client.admin_cluster import AdminCluster
-from ...client.committed_offsets import committed_offsets
 from ..output.columns import Column
 from ..output.table import table
 from ..verb import Call, Verb
-from .described_groups import DEAD, described_group, missing_group
+from .described_groups import DEAD, SHARE, described_group, missing_group
 from .each_group import each_group
+from .group_offsets import offsets_of
 from .group_partitions import group_partitions, lost_records, sum_of_lags
 from .number_ranges import ranges
 from .shapes import GroupDescription, GroupMember
@@ -23,7 +23,7 @@ _MEMBERS = (
     Column("INSTANCE", lambda row: row.instance_id),
     Column("PARTITIONS", lambda row: assignment_text(row)),
     Column("MEMBER", lambda row: row.member_id),
-    Column("SUBSCRIBES TO", lambda row: row.topics, is_wide=True),
+    Column("SUBSCRIBES TO", lambda row: _subscription(row), is_wide=True),
 )
 _PARTITIONS = (
     Column("TOPIC", lambda row: row.topic),
@@ -60,7 +60,7 @@ def _run(call: Call) -> int:
 def described_with_offsets(cluster: AdminCluster, name: str) -> GroupDescription:
     """A group with its members and partitions. Raises CommandError when it does not exist."""
     group = described_group(cluster, name)
-    committed = committed_offsets(cluster, name)
+    committed = offsets_of(cluster, group)
     if group.state == DEAD and not committed:
         raise missing_group(cluster, name)
     partitions = group_partitions(cluster, group, committed)
@@ -78,7 +78,8 @@ def described_with_offsets(cluster: AdminCluster, name: str) -> GroupDescription
 
 
 def _lines(view: GroupDescription, members: Sequence[Column], partitions: Sequence[Column]) -> Iterator[str]:
-    protocol = f", {printable(view.protocol)}" if view.protocol else ""
+    protocol = ", share group" if view.group_type == SHARE else ""
+    protocol += f", {printable(view.protocol)}" if view.protocol else ""
     lag = "unknown" if view.lag is None else f"{view.lag:,}"
     lost = sum(map(lost_records, view.partitions))
     if lost:
@@ -96,6 +97,11 @@ def _lines(view: GroupDescription, members: Sequence[Column], partitions: Sequen
             yield ""
         for line in table(view.partitions, partitions):
             yield f"  {line}"
+
+
+def _subscription(member: GroupMember) -> tuple[str, ...] | None:
+    """The topics of a member, and its pattern as text."""
+    return member.topics if member.pattern is None else (*(member.topics or ()), f"pattern {member.pattern}")
 
 
 def assignment_text(member: GroupMember) -> str | None:

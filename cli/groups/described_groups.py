@@ -1,27 +1,37 @@
-"""Groups as their coordinators list and describe them, in the classic protocol and in the protocol of KIP-848."""
+"""Groups as their coordinators list and describe them: classic groups, consumer groups (KIP-848), share groups."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...base.command_parser import CommandError
+from ...base.command_parser import FAILED, CommandError
 from ...base.frozen import frozen
 from ...client.admin_cluster import AdminCluster
 from ...protocol.apis import ApiKey
-from ...protocol.codec import DecodeError, Message, decode_prefix
+from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.messages.list_groups import ListGroupsRequest
-from ...views.groups import Assignment
 from ..exit_codes import NOT_THERE
 from ..suggestions import did_you_mean
+from .described_members import classic_member, consumer_member, share_member
 from .shapes import GroupListed, GroupMember
 
-__all__ = ["CLASSIC", "DEAD", "DescribedGroup", "described_by", "described_group", "listed_groups", "missing_group"]
+__all__ = [
+    "CLASSIC",
+    "DEAD",
+    "SHARE",
+    "DescribedGroup",
+    "described_by",
+    "described_group",
+    "listed_groups",
+    "missing_group",
+]
 
-CLASSIC, CONSUMER = "classic", "consumer"
+CLASSIC, CONSUMER, SHARE = "classic", "consumer", "share"
 DEAD = "Dead"
 """The state of a group that does not exist."""
 _GROUPS_IN_A_REQUEST = 500
-_VERSION_BYTES = 2
+_OTHER_TYPE = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION, ErrorCode.INVALID_GROUP_ID)
+"""The answers to a newer API about a group that is not of its type, from brokers that may not serve the type."""
 
 
 @frozen
@@ -63,31 +73,58 @@ def listed_groups(cluster: AdminCluster) -> tuple[list[GroupListed], list[Except
 
 
 def missing_group(cluster: AdminCluster, name: str) -> CommandError:
-    """The refusal of a group that does not exist, with a suggestion."""
-    known = [each.group for each in listed_groups(cluster)[0]]
-    return CommandError(f"group {name} does not exist{did_you_mean(name, known)}", NOT_THERE)
+    """The refusal of a group that no API describes: it does not exist, or its type is unknown here."""
+    known = {each.group: each for each in listed_groups(cluster)[0]}
+    if name in known:
+        kind = known[name].group_type or known[name].protocol_type
+        return CommandError(f"group {name} has the type {kind}, which this command does not know", FAILED)
+    return CommandError(f"group {name} does not exist{did_you_mean(name, list(known))}", NOT_THERE)
 
 
 def described_group(cluster: AdminCluster, name: str) -> DescribedGroup:
     """A group; one that does not exist is in state Dead. Raises KafkaError."""
-    return cluster.retried(lambda: described_by(cluster, cluster.coordinator_of(name), [name])[name])
+
+    def described() -> DescribedGroup:
+        found, failures = described_by(cluster, cluster.coordinator_of(name), [name])
+        if failures:
+            raise failures[0]
+        return found[name]
+
+    return cluster.retried(described)
 
 
-def described_by(cluster: AdminCluster, coordinator: int, names: Sequence[str]) -> dict[str, DescribedGroup]:
-    """Groups by name, as their coordinator describes them. Raises KafkaError."""
+def described_by(
+    cluster: AdminCluster, coordinator: int, names: Sequence[str]
+) -> tuple[dict[str, DescribedGroup], list[KafkaError]]:
+    """Groups by name, as their coordinator describes them, and why it does not describe others. Raises KafkaError."""
     from ...protocol.messages.describe_groups import DescribeGroupsRequest
 
     found: dict[str, DescribedGroup] = {}
+    failures: list[KafkaError] = []
     for start in range(0, len(names), _GROUPS_IN_A_REQUEST):
         some = list(names[start : start + _GROUPS_IN_A_REQUEST])
         for each in cluster.ask_broker(coordinator, DescribeGroupsRequest(groups=some)).groups:
             if each.error_code and each.error_code != ErrorCode.GROUP_ID_NOT_FOUND:
-                raise error_for(each.error_code, f"group {each.group_id}: {error_for(each.error_code)}")
-            found[each.group_id] = _classic_group(each, coordinator)
-    missing = [name for name, group in found.items() if group.state == DEAD]
-    if missing and cluster.connection_to(coordinator).newest_version(ApiKey.CONSUMER_GROUP_DESCRIBE) is not None:
-        found |= _consumer_groups(cluster, coordinator, missing)
-    return found
+                failures.append(_failure(each))
+            else:
+                found[each.group_id] = _classic_group(each, coordinator)
+    newest_version = cluster.connection_to(coordinator).newest_version
+    for api, describe in _NEWER_TYPES:
+        missing = [name for name, group in found.items() if group.state == DEAD]
+        if not missing or newest_version(api) is None:
+            continue
+        for each in cluster.ask_broker(coordinator, describe.request(missing)).groups:
+            if not each.error_code:
+                found[each.group_id] = describe.group(each, coordinator)
+            elif each.error_code not in _OTHER_TYPE:
+                failures.append(_failure(each))
+                found.pop(each.group_id, None)
+    return found, failures
+
+
+def _failure(group: Any) -> KafkaError:
+    said = group.error_message or error_for(group.error_code)
+    return error_for(group.error_code, f"group {group.group_id}: {said}")
 
 
 def _classic_group(group: Any, coordinator: int) -> DescribedGroup:
@@ -99,68 +136,43 @@ def _classic_group(group: Any, coordinator: int) -> DescribedGroup:
         protocol=group.protocol_data or None,
         group_type=CLASSIC,
         coordinator=coordinator,
-        members=tuple(_classic_member(each) for each in group.members),
+        members=tuple(classic_member(each) for each in group.members),
     )
 
 
-def _classic_member(member: Any) -> GroupMember:
-    from ...protocol.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+@frozen
+class _NewerType:
+    """A type of groups with a request of its own, and how its members are told."""
 
-    subscription = _decoded(ConsumerProtocolSubscription, member.member_metadata)
-    assignment = _decoded(ConsumerProtocolAssignment, member.member_assignment)
-    return GroupMember(
-        member_id=member.member_id,
-        client_id=member.client_id,
-        host=member.client_host,
-        instance_id=member.group_instance_id,
-        topics=None if subscription is None else tuple(sorted(subscription.topics)),
-        assignment=None
-        if assignment is None
-        else _assignments((each.topic, each.partitions) for each in assignment.assigned_partitions),
-    )
+    name: str
+    request: Callable[[list[str]], Message]
+    member: Callable[[Any], GroupMember]
 
-
-def _assignments(parts: Iterable[tuple[str, Iterable[int]]]) -> tuple[Assignment, ...]:
-    return tuple(Assignment(topic=topic, partitions=tuple(sorted(numbers))) for topic, numbers in sorted(parts))
-
-
-def _decoded(form: type[Message], data: bytes) -> Any:
-    """The message that a consumer sent; None when the bytes are not those of a consumer."""
-    if len(data) < _VERSION_BYTES:
-        return None
-    version = int.from_bytes(data[:_VERSION_BYTES], "big", signed=True)
-    try:
-        return decode_prefix(form, bytes(data), min(max(version, 0), form.MESSAGE.versions.last), _VERSION_BYTES)[0]
-    except (DecodeError, ValueError):
-        return None
-
-
-def _consumer_groups(cluster: AdminCluster, coordinator: int, names: Sequence[str]) -> dict[str, DescribedGroup]:
-    """The groups among ``names`` that use the protocol of KIP-848."""
-    from ...protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-
-    answer = cluster.ask_broker(coordinator, ConsumerGroupDescribeRequest(group_ids=list(names)))
-    return {
-        group.group_id: DescribedGroup(
+    def group(self, group: Any, coordinator: int) -> DescribedGroup:
+        return DescribedGroup(
             group=group.group_id,
             state=group.group_state,
-            protocol_type=CONSUMER,
+            protocol_type=self.name,
             protocol=group.assignor_name or None,
-            group_type=CONSUMER,
+            group_type=self.name,
             coordinator=coordinator,
-            members=tuple(_consumer_member(each) for each in group.members),
+            members=tuple(self.member(each) for each in group.members),
         )
-        for group in answer.groups
-        if not group.error_code
-    }
 
 
-def _consumer_member(member: Any) -> GroupMember:
-    return GroupMember(
-        member_id=member.member_id,
-        client_id=member.client_id,
-        host=member.client_host,
-        instance_id=member.instance_id,
-        topics=tuple(sorted(member.subscribed_topic_names)),
-        assignment=_assignments((each.topic_name, each.partitions) for each in member.assignment.topic_partitions),
-    )
+def _consumer_request(names: list[str]) -> Message:
+    from ...protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+
+    return ConsumerGroupDescribeRequest(group_ids=names)
+
+
+def _share_request(names: list[str]) -> Message:
+    from ...protocol.messages.share_group_describe import ShareGroupDescribeRequest
+
+    return ShareGroupDescribeRequest(group_ids=names)
+
+
+_NEWER_TYPES = (
+    (ApiKey.CONSUMER_GROUP_DESCRIBE, _NewerType(CONSUMER, _consumer_request, consumer_member)),
+    (ApiKey.SHARE_GROUP_DESCRIBE, _NewerType(SHARE, _share_request, share_member)),
+)

@@ -1,10 +1,10 @@
 """``pybroker groups export``: the offsets of a group as lines ``topic,partition,offset``."""
 
-from ...base.command_parser import CommandParser
-from ...client.committed_offsets import committed_offsets
-from ..exit_codes import DONE
+from ...base.command_parser import CommandError, CommandParser
+from ..exit_codes import DONE, NOT_THERE
 from ..verb import Call, Verb
-from .described_groups import missing_group
+from .described_groups import DEAD, described_group, missing_group
+from .group_offsets import offsets_of
 from .shapes import CommittedOffset
 
 __all__ = ["EXPORT"]
@@ -16,9 +16,15 @@ def _arguments(parser: CommandParser) -> None:
 
 def _run(call: Call) -> int:
     group = call.options.group
-    committed = committed_offsets(call.cluster, group)
+    found = described_group(call.cluster, group)
+    committed = offsets_of(call.cluster, found)
     if not committed:
-        raise missing_group(call.cluster, group)
+        is_missing = found.state == DEAD
+        raise (
+            missing_group(call.cluster, group)
+            if is_missing
+            else CommandError(f"group {group} has no offsets", NOT_THERE)
+        )
     rows = [
         CommittedOffset(topic=at.topic, partition=at.partition, offset=each.offset) for at, each in committed.items()
     ]

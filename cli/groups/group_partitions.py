@@ -1,18 +1,19 @@
 """The partitions that groups read, with offsets, lag and readers."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...client.committed_offsets import Committed
-from .described_groups import DescribedGroup
+from .described_groups import SHARE, DescribedGroup
 from .partition_offsets import Ends, ends_of
 from .shapes import GroupMember, GroupPartition
 from .unread_records import unread_since_ms
 
-__all__ = ["group_partitions", "lag_of", "lost_records", "readers_of", "sum_of_lags", "with_lag_seconds"]
+__all__ = ["group_partitions", "lag_in", "lag_of", "lost_records", "readers_of", "sum_of_lags", "with_lag_seconds"]
 
 
 def group_partitions(
@@ -22,17 +23,17 @@ def group_partitions(
     readers = readers_of(group)
     places = sorted({*committed, *readers})
     ends = ends_of(cluster, places)
-    return tuple(_partition(group.group, at, committed.get(at), ends[at], readers.get(at)) for at in places)
+    return tuple(_partition(group, at, committed.get(at), ends[at], readers.get(at, ())) for at in places)
 
 
-def readers_of(group: DescribedGroup) -> dict[TopicPartition, GroupMember]:
-    """The member that reads each partition."""
-    return {
-        TopicPartition(part.topic, number): member
-        for member in group.members
-        for part in member.assignment or ()
-        for number in part.partitions
-    }
+def readers_of(group: DescribedGroup) -> Mapping[TopicPartition, Sequence[GroupMember]]:
+    """The members that read each partition: one, or in a share group several."""
+    readers: dict[TopicPartition, list[GroupMember]] = defaultdict(list)
+    for member in group.members:
+        for part in member.assignment or ():
+            for number in part.partitions:
+                readers[TopicPartition(part.topic, number)].append(member)
+    return readers
 
 
 def lag_of(committed: int | None, start: int | None, end: int | None) -> int | None:
@@ -40,6 +41,14 @@ def lag_of(committed: int | None, start: int | None, end: int | None) -> int | N
     if committed is None or end is None:
         return None
     return max(0, end - max(committed, start or 0))
+
+
+def lag_in(group_type: str | None, committed: Committed | None, start: int | None, end: int | None) -> int | None:
+    """The lag of a group of any type. The coordinator of a share group tells it, because some of the records behind
+    the start offset are acknowledged."""
+    if committed is None:
+        return None
+    return committed.lag if group_type == SHARE else lag_of(committed.offset, start, end)
 
 
 def lost_records(row: GroupPartition) -> int:
@@ -77,14 +86,15 @@ def _age_s(row: GroupPartition, since: Mapping[TopicPartition, int], now_ms: flo
 
 
 def _partition(
-    group: str, at: TopicPartition, committed: Committed | None, ends: Ends, reader: GroupMember | None
+    group: DescribedGroup, at: TopicPartition, committed: Committed | None, ends: Ends, readers: Sequence[GroupMember]
 ) -> GroupPartition:
     offset = None if committed is None else committed.offset
+    reader = readers[0] if len(readers) == 1 else None
     is_lost = None
     if offset is not None and ends.start is not None and ends.end is not None:
         is_lost = not ends.start <= offset <= ends.end
     return GroupPartition(
-        group=group,
+        group=group.group,
         topic=at.topic,
         partition=at.partition,
         committed=offset,
@@ -93,7 +103,7 @@ def _partition(
         leader=ends.leader,
         start_offset=ends.start,
         end_offset=ends.end,
-        lag=lag_of(offset, ends.start, ends.end),
+        lag=lag_in(group.group_type, committed, ends.start, ends.end),
         lag_seconds=None,
         is_offset_lost=is_lost,
         problem=ends.problem,

@@ -1,13 +1,13 @@
 """``pybroker groups kick``: removes a member from its group, which then rebalances at once."""
 
-from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
+from ...base.command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 from ...protocol.apis import ApiKey
 from ...protocol.errors import error_for
 from ..exit_codes import DONE, NOT_THERE
 from ..output.confirmation import confirm
 from ..verb import Call, Verb
 from .delete_groups import CHANGES
-from .described_groups import DEAD, described_group, missing_group
+from .described_groups import DEAD, SHARE, described_group, missing_group
 from .shapes import GroupChange, GroupMember
 
 __all__ = ["KICK"]
@@ -32,6 +32,8 @@ def _run(call: Call) -> int:
     group = described_group(call.cluster, options.group)
     if group.state == DEAD:
         raise missing_group(call.cluster, options.group)
+    if group.group_type == SHARE:
+        raise CommandError(f"{options.group} is a share group; only a member itself can leave it", FAILED)
     member = _the_member(options.group, group.members, options.member)
     if not options.dry_run:
         if not options.yes:

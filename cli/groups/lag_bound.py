@@ -51,7 +51,7 @@ def _unknown(row: GroupPartition) -> str | None:
         return f" has lost {lost:,} records that the group had not read: it starts at {row.start_offset}"
     if row.is_offset_lost:
         return f": the committed offset {row.committed} is behind the end {row.end_offset}"
-    return None
+    return ": the lag is unknown" if row.lag is None else None
 
 
 def lag_bound(text: str) -> LagBound:

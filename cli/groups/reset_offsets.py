@@ -6,13 +6,14 @@ from pathlib import Path
 
 from ...base.command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 from ...base.topic_partition import TopicPartition
-from ...client.committed_offsets import Committed, committed_offsets
+from ...client.committed_offsets import Committed
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ..output.columns import Column
 from ..reading.moments import MOMENTS
 from ..results import report
 from ..verb import Call, Verb
-from .described_groups import DEAD, DescribedGroup, described_group, missing_group
+from .described_groups import DEAD, SHARE, DescribedGroup, described_group, missing_group
+from .group_offsets import offsets_of, set_share_offsets
 from .offsets_file import read_offsets
 from .partition_offsets import leaders_of
 from .reset_plan import new_offsets, planned_changes
@@ -72,7 +73,7 @@ def _import(call: Call) -> int:
 def _set_offsets(call: Call, target: ResetTarget | Mapping[TopicPartition, int], topics: str | None) -> int:
     options, cluster = call.options, call.cluster
     group = described_group(cluster, options.group)
-    committed = committed_offsets(cluster, options.group)
+    committed = offsets_of(cluster, group)
     places = _places(call, target, topics, committed)
     if not places:
         if group.state == DEAD:
@@ -83,7 +84,7 @@ def _set_offsets(call: Call, target: ResetTarget | Mapping[TopicPartition, int],
         raise CommandError(f"{members_text(group)}: offsets can be set only when all of them are stopped", FAILED)
     offsets, limits = new_offsets(cluster, target, places, committed)
     changes = planned_changes(options.group, offsets, limits, committed, is_dry_run=not executes)
-    failures = _stored(call, changes) if executes else {}
+    failures = _stored(call, group, changes) if executes else {}
     done = [each for each in changes if TopicPartition(each.topic, each.partition) not in failures]
     call.output.rows(done, _COLUMNS, name=lambda row: f"{row.topic}-{row.partition}")
     if not executes:
@@ -107,15 +108,17 @@ def _places(
     return sorted(committed if isinstance(target, ResetTarget) else target)
 
 
-def _stored(call: Call, changes: Sequence[OffsetChange]) -> dict[TopicPartition, KafkaError]:
+def _stored(call: Call, found: DescribedGroup, changes: Sequence[OffsetChange]) -> dict[TopicPartition, KafkaError]:
     """Store the offsets; returns why some were refused. Raises KafkaError."""
+    group = call.options.group
+    if found.group_type == SHARE:
+        return set_share_offsets(call.cluster, group, changes)
     from ...protocol.messages.offset_commit import (  # for the verbs that store offsets only
         OffsetCommitRequest,
         OffsetCommitRequestPartition,
         OffsetCommitRequestTopic,
     )
 
-    group = call.options.group
     topics: dict[str, list[OffsetCommitRequestPartition]] = defaultdict(list)
     for each in changes:
         topics[each.topic].append(

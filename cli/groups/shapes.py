@@ -24,7 +24,7 @@ class GroupListed:
     group: str
     state: Annotated[str | None, "Kafka's name, such as Stable, Empty, PreparingRebalance"]
     protocol_type: Annotated[str, "consumer for groups of consumers"]
-    group_type: Annotated[str | None, "classic, or consumer for the protocol of KIP-848; null: an old broker"]
+    group_type: Annotated[str | None, "classic, consumer (KIP-848), share (KIP-932), streams; null: an old broker"]
     coordinator: int
     members: Annotated[int | None, "null: not asked for, see --lag"]
     lag: Annotated[int | None, "records, of all partitions; null: not asked for, or unknown"]
@@ -40,6 +40,7 @@ class GroupMember:
     instance_id: Annotated[str | None, "group.instance.id of a static member"]
     topics: Annotated[tuple[str, ...] | None, "its subscription; null unless it is a consumer in a stable group"]
     assignment: Annotated[tuple[Assignment, ...] | None, "null unless it is a consumer in a stable group"]
+    pattern: Annotated[str | None, "of topics that it subscribes to, in the protocol of KIP-848"] = None
 
 
 @frozen(kw_only=True)
@@ -49,7 +50,7 @@ class GroupPartition:
     group: str
     topic: str
     partition: int
-    committed: Annotated[int | None, "null: the group has committed no offset"]
+    committed: Annotated[int | None, "of a share group its start offset; null: the group has no offset"]
     leader_epoch: int | None
     metadata: str
     leader: Annotated[int | None, "null: the partition has none, or does not exist"]
@@ -59,7 +60,7 @@ class GroupPartition:
     lag_seconds: Annotated[float | None, "age of the oldest unread record; null: unknown, or not asked for"]
     is_offset_lost: Annotated[bool | None, "the committed offset is outside the log"]
     problem: Annotated[str | None, "why the end is unknown"]
-    member_id: Annotated[str | None, "the member that reads the partition"]
+    member_id: Annotated[str | None, "the member that reads the partition; null: none, or several do"]
     client_id: str | None
     host: str | None
 
@@ -72,7 +73,7 @@ class GroupDescription:
     state: str
     protocol_type: str
     protocol: Annotated[str | None, "how partitions are assigned, such as range"]
-    group_type: Annotated[str, "classic, or consumer for the protocol of KIP-848"]
+    group_type: Annotated[str, "classic, consumer (KIP-848) or share (KIP-932)"]
     coordinator: int
     lag: Annotated[int | None, "records, of all partitions"]
     members: tuple[GroupMember, ...]

@@ -1,15 +1,16 @@
 """The tables of ``kafka-consumer-groups --describe``."""
 
 import sys
+from dataclasses import replace
 
 from ...base.printable import printable
 from ...client.admin_cluster import AdminCluster
 from ...client.committed_offsets import committed_offsets
-from ..groups.described_groups import DEAD, DescribedGroup, described_group
+from ..groups.described_groups import DEAD, SHARE, DescribedGroup, described_group
 from ..groups.group_partitions import group_partitions
 from ..groups.shapes import GroupPartition
 
-__all__ = ["describe_offsets", "describe_state", "tell_state"]
+__all__ = ["consumer_group", "describe_offsets", "describe_state", "tell_state"]
 
 _EMPTY = "Empty"
 _REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
@@ -27,9 +28,15 @@ _OFFSETS = (
 _LEAST_WIDTH = 15
 
 
+def consumer_group(cluster: AdminCluster, name: str) -> DescribedGroup:
+    """A group of consumers; a share group is none, so that it does not exist here. Raises KafkaError."""
+    group = described_group(cluster, name)
+    return replace(group, state=DEAD, members=()) if group.group_type == SHARE else group
+
+
 def describe_offsets(cluster: AdminCluster, name: str) -> None:
     """Print the offsets of a group."""
-    group = described_group(cluster, name)
+    group = consumer_group(cluster, name)
     committed = committed_offsets(cluster, name)
     if not tell_state(group, is_there=bool(committed)):
         return
@@ -45,7 +52,7 @@ def describe_offsets(cluster: AdminCluster, name: str) -> None:
 
 def describe_state(cluster: AdminCluster, name: str) -> None:
     """Print the coordinator, the state and the number of members of a group."""
-    group = described_group(cluster, name)
+    group = consumer_group(cluster, name)
     if not tell_state(group, is_there=group.state != DEAD or bool(committed_offsets(cluster, name))):
         return
     (host, port) = next(

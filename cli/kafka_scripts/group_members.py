@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from ...base.printable import printable
 from ...client.admin_cluster import AdminCluster
 from ...client.committed_offsets import committed_offsets
-from ..groups.described_groups import DEAD, described_group
+from ..groups.described_groups import DEAD
 from ..groups.shapes import GroupMember
-from .described_consumers import tell_state
+from .described_consumers import consumer_group, tell_state
 
 __all__ = ["describe_members"]
 
@@ -19,7 +19,7 @@ _INSTANCE = _TITLES.index("GROUP-INSTANCE-ID")
 
 def describe_members(cluster: AdminCluster, name: str, *, is_verbose: bool) -> None:
     """Print a line for each member of a group; ``is_verbose``: with its partitions."""
-    group = described_group(cluster, name)
+    group = consumer_group(cluster, name)
     tell_state(group, is_there=group.state != DEAD or bool(committed_offsets(cluster, name)))
     rows = [(_row(name, member), _partitions(member)) for member in group.members]
     columns = [

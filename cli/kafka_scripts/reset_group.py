@@ -10,9 +10,10 @@ from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...client.committed_offsets import Committed, committed_offsets
 from ...protocol.sentinels import EARLIEST, LATEST
-from ..groups.described_groups import DEAD, described_group
+from ..groups.described_groups import DEAD
 from ..groups.reset_plan import new_offsets
 from ..groups.reset_target import ResetTarget
+from .described_consumers import consumer_group
 from .json_input import read_text
 from .reset_moments import moment_before, moment_in
 from .script_parser import number_given
@@ -41,7 +42,7 @@ def reset_groups(cluster: AdminCluster, options: argparse.Namespace, names: list
 
 def _reset(cluster: AdminCluster, options: argparse.Namespace, name: str, given: _Offsets | None) -> _Offsets:
     """The new offsets of a group, which are stored with ``--execute``; none when the group is in use."""
-    group = described_group(cluster, name)
+    group = consumer_group(cluster, name)
     if group.state not in ("Empty", DEAD):
         sys.stdout.write(
             f"\nError: Assignments can only be reset if the group '{name}' is inactive, but the current state is "

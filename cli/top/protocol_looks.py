@@ -98,11 +98,12 @@ def _groups(cluster: AdminCluster, problems: list[str]) -> dict[str, GroupLook]:
     found = {each.group: GroupLook(each.state, None, None) for each in listed}
     for coordinator, names in by_coordinator.items():
         try:
-            described = described_by(cluster, coordinator, names)
+            described, refused = described_by(cluster, coordinator, names)
             committed = committed_by(cluster, coordinator, names)
         except (KafkaError, OSError) as error:
             problems.append(f"groups of broker {coordinator}: {error}")
             continue
+        problems += [str(failure) for failure in refused]
         for name in names:
             if name in described:
                 offsets = {at: each.offset for at, each in committed.get(name, {}).items()}

@@ -17,6 +17,7 @@ from pybroker.broker.commands.command_line import main
 from pybroker.config.jaas import parse_jaas_config
 from pybroker.config.properties import read_properties
 from pybroker.protocol.client import Credentials
+from support.clients.commands import run
 
 texts = st.text(st.characters(exclude_categories=["C"]), min_size=1)
 
@@ -65,7 +66,7 @@ def test_help_of_cluster_tells_of_a_cluster_on_this_machine(capsys: pytest.Captu
     assert "usage: pybroker cluster N [options]" in capsys.readouterr().out
 
 
-def test_cluster_with_the_test_kit_tells_its_address_and_takes_acts_there() -> None:
+def test_cluster_raises_the_levels_of_newer_groups_and_takes_acts_at_the_address_of_its_test_kit() -> None:
     program = "import sys; from pybroker.broker.commands.command_line import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", program, "cluster", "1", "--test-kit"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
@@ -77,6 +78,8 @@ def test_cluster_with_the_test_kit_tells_its_address_and_takes_acts_there() -> N
                 if line.startswith("commands to type"):
                     break
             (url,) = re.findall(r"^test kit of the cluster: (\S+)", "".join(lines), re.MULTILINE)
+            (servers,) = re.findall(r"^bootstrap servers: (\S+)", "".join(lines), re.MULTILINE)
+            assert run(servers, "cluster", "features", "group.version=1", "share.version=1").code == 0
             request = urllib.request.Request(f"{url}/v1/test/acts/kill", b'{"broker": 1}')
             with urllib.request.urlopen(request, timeout=60) as response:
                 assert json.load(response) == {"act": "kill", "result": None}

@@ -15,6 +15,7 @@ _SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
     "pybroker.http.listeners": "HTTP://127.0.0.1:0",
     "log.retention.ms": "-1",
 }

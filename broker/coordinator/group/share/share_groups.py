@@ -80,7 +80,7 @@ class ShareGroups:
         self._writer = GroupWriter(registry, log, self._applied, reload)
         self._sessions = Sessions(
             scheduler,
-            self._session_timeout_ms,
+            self.session_timeout_ms,
             self._session_ended,
             lambda group, member_id: self._writer.pause_ms(group.group_id),
         )
@@ -147,7 +147,20 @@ class ShareGroups:
 
     def describe(self, group_id: str) -> DescribedShareGroup:
         """ShareGroupDescribe of one group. Raises KafkaError."""
-        return described(self.lookup.get(group_id), self._ports.topics)
+        return self.described(self.lookup.get(group_id))
+
+    def described(self, group: ShareGroup) -> DescribedShareGroup:
+        """A group of this broker as it is in memory."""
+        return described(group, self._ports.topics)
+
+    def session_timeout_ms(self, group: ShareGroup, member_id: str) -> int:
+        """How long the member may be silent."""
+        return self._settings_of(group).session_timeout_ms
+
+    def silent_ms(self, group: ShareGroup, member_id: str) -> float | None:
+        """How long ago the member's session began anew, which a heartbeat does; None: it has no session."""
+        left_s = self._sessions.left_s(group, member_id)
+        return None if left_s is None else max(self.session_timeout_ms(group, member_id) - left_s * 1000, 0.0)
 
     # -- groups that come and go
 
@@ -201,9 +214,6 @@ class ShareGroups:
         self._index.follow(group, records)
         if any(map(is_about_states, records)):
             self._looks.changed(group)
-
-    def _session_timeout_ms(self, group: ShareGroup, member_id: str) -> int:
-        return self._settings_of(group).session_timeout_ms
 
     def _settings_of(self, group: ShareGroup) -> ShareGroupSettings:
         settings, group_config = self._ports.settings, self._ports.group_config
