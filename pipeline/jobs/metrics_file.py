@@ -32,21 +32,23 @@ class Progress(NamedTuple):
 class MetricsFile:
     """Writes the file. `path` None: nothing is written. `target`: what the job writes, as a label.
 
+    `last`, `reported_s`: the last report, and when it was.
     At the end of its context, also by an exception, the last report is repeated as that of a job that has ended.
     """
 
     def __init__(self, path: Path | None, job: str, target: str) -> None:
         self._path = path
         self._labels = f'pipeline="{_escaped(job)}",target="{_escaped(target)}"'
-        self._last = Progress(0, 0)
+        self.last = Progress(0, 0)
+        self.reported_s = 0.0
 
     def report(self, progress: Progress, *, is_running: bool = True) -> None:
         """Replaces the file, so that no reader sees half of it. Raises OSError."""
-        self._last = progress
+        self.last, self.reported_s = progress, time.time()
         if self._path is None:
             return
         unfinished = self._path.with_name(f".{self._path.name}.unfinished")
-        unfinished.write_text(self._text(progress, is_running, time.time()), encoding="utf-8")
+        unfinished.write_text(self._text(progress, is_running, self.reported_s), encoding="utf-8")
         os.replace(unfinished, self._path)
 
     def __enter__(self) -> MetricsFile:
@@ -54,7 +56,7 @@ class MetricsFile:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            self.report(self._last, is_running=False)
+            self.report(self.last, is_running=False)
         except OSError:
             if kind is None:  # otherwise the job's own failure is what the user must see
                 raise

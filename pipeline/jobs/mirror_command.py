@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .arguments import JobParser, given_options, names, source_options
 from .command import say
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..mirror.mirror import MirrorProgress
     from ..options.kafka_settings import ReaderSettings
 
+_IDLE_S = 9.0
 _WANTED = {"kafka.isolation.level": "read_committed"}
 
 _DESCRIPTION = """\
@@ -86,19 +87,30 @@ def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Na
     """Runs the job in a Spark session and returns its exit code. Raises the errors that `run` turns into JobError."""
     from ...protocol.records.compression import Codec
     from ..charts.page import counted
-    from ..mirror.mirror import Carried, Mirror
-    from .query_watch import StopRequest, watch
+    from ..mirror.carrier import Carried
+    from ..mirror.mirror import Mirror
+    from ..mirror.topic_rules import mirrored_source
+    from ..topics.source_lag import measure_lag
+    from .query_watch import StopRequest, reached_offsets, watch
 
+    source = source_of(options)
+    read = mirrored_source(source)
     began = time.monotonic()
     metrics = MetricsFile(options.metrics_file, "mirror", options.target)
 
     def report(progress: MirrorProgress) -> None:
         say(_line(progress))
-        metrics.report(Progress(mirror.offsets, mirror.batches, progress.seconds, *progress.lag))
+        metrics.report(Progress(mirror.rows, mirror.batches, progress.seconds, *progress.lag))
+
+    def report_idle(progress: Any) -> None:
+        """Spark reports a query without new records every ten seconds."""
+        if time.time() - metrics.reported_s >= _IDLE_S:
+            lag = measure_lag(read, reached_offsets(progress), time.time() * 1000)
+            metrics.report(metrics.last._replace(lag_records=lag.records, lag_seconds=lag.seconds))
 
     mirror = Mirror(
         spark,
-        source_of(options),
+        source,
         target,
         options.checkpoint,
         offset_map=options.map,
@@ -108,10 +120,18 @@ def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Na
         on_progress=report,
     )
     with metrics, StopRequest().listening() as stop:
-        was_stopped = watch(
-            lambda: mirror.start(available_now=options.available_now, every=options.every), stop, lambda progress: None
-        )
-        mirror.carry_groups()
+        try:
+            was_stopped = watch(
+                lambda: mirror.start(available_now=options.available_now, every=options.every),
+                stop,
+                report_idle,
+                mirror.carry_if_idle,
+            )
+        except Exception:
+            if mirror.batches:  # otherwise the clusters may be out of reach
+                mirror.carry()
+            raise
+        mirror.carry()
     how = "stopped" if was_stopped else "done"
     done = f"{counted(mirror.offsets, 'offset')} in {counted(mirror.batches, 'micro-batch')}"
     say(f"{how}: {done}, {time.monotonic() - began:.1f} s")

@@ -45,9 +45,14 @@ class StopRequest:
                 signal.signal(number, handler)
 
 
-def watch(start: Callable[[], StreamingQuery], stop: StopRequest, on_progress: Callable[[Any], None]) -> bool:
+def watch(
+    start: Callable[[], StreamingQuery],
+    stop: StopRequest,
+    on_progress: Callable[[Any], None],
+    on_look: Callable[[], None] = lambda: None,
+) -> bool:
     """Starts a query and waits for its end; returns True if it was stopped before the end. Calls `on_progress` for each
-    report.
+    report, and `on_look` twice a second, also between micro-batches.
 
     Spark waits ten seconds for a Python process on the driver, and no setting changes that. On a busy machine this
     can be too short, so such a query is started again. Raises the exception that the query failed with.
@@ -61,7 +66,7 @@ def watch(start: Callable[[], StreamingQuery], stop: StopRequest, on_progress: C
 
     while True:
         try:
-            return _watched(start(), stop, report)
+            return _watched(start(), stop, report, on_look)
         except Exception as error:
             failures += 1
             if _WORKER_WAS_LATE not in str(error) or failures == _MOST_FAILURES:
@@ -71,7 +76,9 @@ def watch(start: Callable[[], StreamingQuery], stop: StopRequest, on_progress: C
         say("Spark waited ten seconds for a Python process, because this machine is busy; the query starts again")
 
 
-def _watched(query: StreamingQuery, stop: StopRequest, on_progress: Callable[[Any], None]) -> bool:
+def _watched(
+    query: StreamingQuery, stop: StopRequest, on_progress: Callable[[Any], None], on_look: Callable[[], None]
+) -> bool:
     reported = None
     while True:
         ended = query.awaitTermination(_LOOK_EVERY_S)
@@ -84,6 +91,7 @@ def _watched(query: StreamingQuery, stop: StopRequest, on_progress: Callable[[An
         if stop.is_made:
             query.stop()
             return True
+        on_look()
 
 
 def progress_line(progress: Any, rows: int, lag: Lag) -> str:

@@ -5,71 +5,57 @@ Tasks fetch their ranges themselves. The micro-batch's DataFrame, which would ho
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...base.topic_partition import TopicPartition
 from ...client.target_cluster import TargetCluster
-from ...protocol.errors import KafkaError
 from ...protocol.records.compression import Codec
 from ..appending.sequenced_batches import bounded_batch_bytes
 from ..archive.batch_ranges import batch_limits
 from ..archive.table_files import HadoopFiles
 from ..options.kafka_settings import ReaderSettings
 from ..options.read_options import ReadOptions
-from ..options.subscription import reads_topic
 from ..topics.offset_ranges import OffsetRange
 from ..topics.source_lag import Lag, measure_lag
 from ..topics.source_offsets import SourceOffsets
 from ..topics.spark_release import bounded_source, start_available_now
-from .group_offsets import carry_group
+from .carrier import Carried, Carrier
 from .mirror_batch import MirrorBatch, begin_batch, find_batch
 from .offset_map import write_runs
 from .partition_mirror import MirrorRange, MirrorTarget, copier
-from .topic_rules import MirrorError, carry_acls, check_copies, mirrored_source, new_topic_settings
+from .topic_rules import MirrorError, check_copies, mirrored_source
+from .written_rows import WrittenRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-logger = logging.getLogger(__name__)
-
 CHECKPOINT = "checkpoint"
 MAP = "map"
 BATCH_BYTES = 1 << 18
-_CARRY_GROUPS_EVERY_S = 60
 _HEADERS = {"includeHeaders": "true"}
+_NOTHING = Carried()
 
 
 @dataclass(frozen=True, slots=True)
 class MirrorProgress:
-    """Progress of a micro-batch: number of offsets, seconds, and what is left at the source."""
+    """Progress of a micro-batch: number of offsets, of rows, seconds, and what is left at the source."""
 
     batch_id: int
     offsets: int
+    rows: int
     seconds: float
     lag: Lag
-
-
-class Carried(NamedTuple):
-    """The groups whose offsets are carried to the target too, and whether ACLs of topics are."""
-
-    groups: Sequence[str] = ()
-    acls: bool = False
-
-
-_NOTHING = Carried()
 
 
 class Mirror:
     """Mirrors topics. Keeps its checkpoint and the producer of each micro-batch in `root`.
 
     Attributes:
-        batches, offsets: totals of this run.
+        batches, offsets, rows: totals of this run. Markers and aborted records have offsets, but are no rows.
     """
 
     def __init__(
@@ -94,13 +80,13 @@ class Mirror:
         self._map = offset_map or f"{self._files.root}/{MAP}"
         self._prefix = prefix
         self._codec = codec
-        self._carried = carried
-        self._groups_carried_s = -float(_CARRY_GROUPS_EVERY_S)
+        self._carrier = Carrier(spark, self._source, target, self._map, prefix, carried)
         self._on_progress = on_progress
         self._batch_bytes: dict[str, int] = {}
         self._within_cluster = False
         self.batches = 0
         self.offsets = 0
+        self.rows = 0
 
     def start(self, *, available_now: bool, every: str = "0 seconds") -> StreamingQuery:
         """Starts the query where the last one stopped. Raises MirrorError, KafkaError, OSError."""
@@ -115,30 +101,32 @@ class Mirror:
         """Writes the missing records of a micro-batch. Raises MirrorError, KafkaError, OSError, and Spark's errors."""
         began = time.monotonic()
         start, end = batch_limits(self._files, CHECKPOINT, batch_id)
-        with SourceOffsets(self._source) as offsets:
-            ranges = offsets.ranges_between(start, end)
-        assert len({each.topic_partition for each in ranges}) == len(ranges), "a partition has several tasks"
-        if ranges:
-            batch = self._batch(batch_id, ranges)
-            tasks = [self._task(each, batch) for each in ranges]
-            batch_bytes = min(self._batch_bytes[task.target.topic] for task in tasks)
-            target = MirrorTarget(self._target, self._codec, batch_bytes)
-            context = self._spark.sparkContext
-            runs = context.parallelize(tasks, len(tasks)).mapPartitions(copier(self._source, target, batch.identity))
-            write_runs(self._spark, self._map, batch_id, runs)
-        if began - self._groups_carried_s >= _CARRY_GROUPS_EVERY_S:
-            self.carry_groups()
-        self._report(batch_id, ranges, end, began)
+        with self._carrier.micro_batch():
+            with SourceOffsets(self._source) as offsets:
+                ranges = offsets.ranges_between(start, end)
+            assert len({each.topic_partition for each in ranges}) == len(ranges), "a partition has several tasks"
+            rows = self._written(batch_id, ranges) if ranges else 0
+        self._report(batch_id, ranges, rows, end, began)
 
-    def carry_groups(self) -> None:
-        """Commits the offsets of the groups at the target. A failure is logged and does not stop the query."""
-        self._groups_carried_s = time.monotonic()
-        is_mirrored = partial(reads_topic, self._source.subscription)
-        for group in self._carried.groups:
-            try:
-                carry_group(self._spark, self._map, group, self._source.settings, self._target, self._name, is_mirrored)
-            except (KafkaError, OSError) as error:
-                logger.warning("Offsets of group %s not carried to the target: %s", group, error)
+    def carry_if_idle(self) -> None:
+        """Carries what is no record once a minute. To be called often while the query runs."""
+        self._carrier.carry_if_idle()
+
+    def carry(self) -> None:
+        """Carries what is no record now. A failure is logged."""
+        self._carrier.carry()
+
+    def _written(self, batch_id: int, ranges: list[OffsetRange]) -> int:
+        """Writes a micro-batch and its part of the map; returns the number of rows."""
+        batch = self._batch(batch_id, ranges)
+        tasks = [self._task(each, batch) for each in ranges]
+        batch_bytes = min(self._batch_bytes[task.target.topic] for task in tasks)
+        target = MirrorTarget(self._target, self._codec, batch_bytes)
+        context = self._spark.sparkContext
+        written = context.accumulator({}, WrittenRows())
+        copy = copier(self._source, target, batch.identity, written)
+        write_runs(self._spark, self._map, batch_id, context.parallelize(tasks, len(tasks)).mapPartitions(copy))
+        return sum(written.value.values())
 
     def _check_clusters(self) -> None:
         with _begun(self._source.settings) as source, _begun(self._target) as target:
@@ -153,16 +141,10 @@ class Mirror:
         topics = sorted({each.topic_partition.topic for each in ranges})
         if self._within_cluster:
             check_copies(self._source.subscription, topics, self._prefix)
+        new = [topic for topic in topics if self._name(topic) not in self._batch_bytes]
+        self._carrier.make_topics(topics, acls_of=new)
         with TargetCluster(self._target) as cluster:
-            with TargetCluster(self._source.settings) as source:
-                counts = dict.fromkeys((self._name(topic) for topic in topics), 0)
-                for at in source.partitions(topics):
-                    counts[self._name(at.topic)] += 1
-                cluster.make_partitions(counts, partial(new_topic_settings, source, self._prefix))
-            new = [topic for topic in topics if self._name(topic) not in self._batch_bytes]
             self._check_topics(cluster, [self._name(topic) for topic in new])
-            if new and self._carried.acls:
-                carry_acls(self._source.settings, self._target, new, self._prefix)
             if (batch := find_batch(self._files, batch_id)) is not None:
                 return batch
             targets = [self._named(each.topic_partition) for each in ranges]
@@ -186,13 +168,14 @@ class Mirror:
         return f"{self._prefix}{topic}"
 
     def _report(
-        self, batch_id: int, ranges: list[OffsetRange], end: Mapping[TopicPartition, int], began: float
+        self, batch_id: int, ranges: list[OffsetRange], rows: int, end: Mapping[TopicPartition, int], began: float
     ) -> None:
         lag = measure_lag(self._source, end, time.time() * 1000)
         seconds = time.monotonic() - began
-        progress = MirrorProgress(batch_id, sum(each.size for each in ranges), seconds, lag)
+        progress = MirrorProgress(batch_id, sum(each.size for each in ranges), rows, seconds, lag)
         self.batches += 1
         self.offsets += progress.offsets
+        self.rows += rows
         self._on_progress(progress)
 
 

@@ -1,5 +1,4 @@
-"""Copies a range of offsets of one partition to another cluster, except records that are already
-there. Runs in a task."""
+"""Copies a range of a partition to another cluster, except records that are already there. Runs in a task."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -24,6 +23,11 @@ from ..options.kafka_settings import ReaderSettings
 from ..options.read_options import ReadOptions
 from ..topics.offset_ranges import OffsetRange
 from ..topics.range_reader import RangeReader
+
+if TYPE_CHECKING:
+    from pyspark.accumulators import Accumulator
+
+    from .written_rows import RowsOfPartitions
 
 Row = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
 """Timestamp in ms, key, value, headers."""
@@ -183,12 +187,14 @@ def _rows(gathered: Gathered) -> Iterator[tuple[int, Row]]:
 
 
 def copier(
-    source: ReadOptions, target: MirrorTarget, identity: ProducerIdentity
+    source: ReadOptions, target: MirrorTarget, identity: ProducerIdentity, written: Accumulator[RowsOfPartitions]
 ) -> Callable[[Iterator[MirrorRange]], Iterator[MappedRun]]:
-    """Returns the function that mirrors the ranges of a Spark task, one after another."""
+    """Returns the function that mirrors the ranges of a Spark task, one after another, and counts their rows."""
 
     def copy(tasks: Iterator[MirrorRange]) -> Iterator[MappedRun]:
         for task in tasks:
-            yield from mirror_range(task, source, target, identity)
+            runs = mirror_range(task, source, target, identity)
+            written.add({task.target: sum(run.rows for run in runs)})
+            yield from runs
 
     return copy

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from ...base.acls import AclBinding, AclOperation, AclPermission, AclResourceType, PatternType, ResourcePattern
 from ...client.acl_messages import acl_creation, bindings_in
@@ -60,6 +61,15 @@ def check_copies(subscription: Subscription, topics: Iterable[str], prefix: str)
                 f"source and target are the same cluster, and the mirror reads {copy}, its copy of {topic}: choose "
                 f"topics or a pattern without the copies, such as '^{topic}$'"
             )
+
+
+def make_topics(source: TargetCluster, target: TargetCluster, topics: Iterable[str], prefix: str) -> None:
+    """Creates the topics and partitions that the target lacks. Raises KafkaError, ConnectionError."""
+    names = sorted(topics)
+    counts = {f"{prefix}{topic}": 0 for topic in names}
+    for at in source.partitions(names):
+        counts[f"{prefix}{at.topic}"] += 1
+    target.make_partitions(counts, partial(new_topic_settings, source, prefix))
 
 
 def new_topic_settings(source: TargetCluster, prefix: str, topics: list[str]) -> dict[str, dict[str, str]]:

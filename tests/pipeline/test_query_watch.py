@@ -56,3 +56,20 @@ def test_query_does_not_start_again_after_a_request_to_stop() -> None:
     stop = StopRequest()
     stop.is_made = True
     assert watched([Query(0, LATE)], [], stop) is True
+
+
+def test_caller_is_called_twice_a_second_although_the_query_reports_nothing_new() -> None:
+    looks: list[Any] = []
+    query = Query(3)
+    query.lastProgress = None
+    awaited = query.awaitTermination
+
+    def await_termination(timeout: float) -> bool:
+        has_ended = awaited(timeout)
+        query.lastProgress = None
+        return has_ended
+
+    query.awaitTermination = await_termination  # type: ignore[method-assign]
+    starting: Any = lambda: query  # noqa: E731
+    assert watch(starting, StopRequest(), looks.append, lambda: looks.append("look")) is False
+    assert looks == ["look"] * 3

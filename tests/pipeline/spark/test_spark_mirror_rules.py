@@ -89,19 +89,24 @@ def test_settings_acls_and_group_offsets_are_carried_to_the_target(
 ) -> None:
     east, west = clusters
     create_topic(east, "t", 1, OWN)
+    create_topic(east, "empty", 2)
+    allow(east, "empty", "User:carol", AclOperation.READ)
     allow(east, "t", "User:alice", AclOperation.READ)
     allow(east, "t", "User:bob", AclOperation.WRITE)
     produce(east, numbered("t", [0], 20))
     commit(east, "readers", "t", 12)
     commit(east, "slow", "t", 3)
-    arguments = ["mirror", "--source", east, "--target", west, "--topics", "t", "--prefix", "of.", "--acls"]
+    arguments = ["mirror", "--source", east, "--target", west, "--topics", "t,empty", "--prefix", "of.", "--acls"]
     arguments += ["--carry-groups", "readers,slow", "--checkpoint", str(tmp_path / "mirror"), "--available-now"]
-    assert run_command(spark, *arguments) == 0
+    assert run_command(spark, *arguments, "--metrics-file", str(tmp_path / "of.prom")) == 0
+    metrics = (tmp_path / "of.prom").read_text()
+    assert f'pybroker_pipeline_rows_total{{pipeline="mirror",target="{west}"}} 20\n' in metrics
 
     with TargetCluster(cluster_at(west).settings) as cluster:
         kept = {name: value for name, value in OWN.items() if name != "message.timestamp.type"}
         assert cluster.topic_settings(["of.t"], own=True) == {"of.t": kept}
-    assert acls_at(west) == {("of.t", "User:alice", "READ")}
+        assert len(cluster.partitions(["of.empty"])) == 2
+    assert acls_at(west) == {("of.t", "User:alice", "READ"), ("of.empty", "User:carol", "READ")}
     at = TopicPartition("of.t", 0)
     assert (offsets_at(west, "readers"), offsets_at(west, "slow")) == ({at: 12}, {at: 3})
 
