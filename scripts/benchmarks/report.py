@@ -24,7 +24,7 @@ def report(figures: Figures, targets: Mapping[str, Sequence[Target]]) -> str:
     """Prints the table. `targets`: the targets of each row, by its name."""
     is_compiled_too = any("compiled" in by_contestant for by_contestant in figures.values())
     compiled_column = ["compiled"] * is_compiled_too
-    titles = ["work", "figure", "pybroker", *compiled_column, "Kafka 3.9.1", "pybroker : Kafka", "target", "reached"]
+    titles = ["work", "figure", "pybroker", *compiled_column, "Kafka", "pybroker : Kafka", "target", "reached"]
     rulers = ["---", "---", "---:", *["---:" for _ in compiled_column], "---:", "---:", "---", "---"]
     lines = [f"| {' | '.join(titles)} |", f"|{'|'.join(rulers)}|"]
     for row in sorted(figures, key=lambda row: row == OTHER_WORK):  # the noise row comes last

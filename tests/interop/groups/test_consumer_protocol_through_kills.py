@@ -1,7 +1,8 @@
-"""librdkafka's members of the consumer protocol are killed and paused, and the broker is killed: no record is missed
-(KIP-848).
+"""Members of the consumer protocol of librdkafka and Java are killed and paused, and the broker is killed: no record is
+missed, and none is read twice once the group is stable (KIP-848).
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,7 +49,9 @@ def committed(servers: str) -> list[int]:
     return [each.offset for each in found.topic_partitions or []]
 
 
-def test_no_record_is_missed_while_members_and_the_broker_are_killed(broker: BrokerProcess) -> None:
+@pytest.mark.parametrize("client", ["confluent", "java 4.1.1", "java 4.2.0"])
+def test_no_record_is_missed_while_members_and_the_broker_are_killed(client: str, broker: BrokerProcess) -> None:
+    protocol = "consumer" if client == "confluent" else None  # Java's program sets it itself
     servers = broker.bootstrap_servers
     create_topic(servers, "t", PARTITIONS)
     sent = produce(servers, "first")
@@ -58,7 +61,7 @@ def test_no_record_is_missed_while_members_and_the_broker_are_killed(broker: Bro
         return {value for member in everyone for value in member.read}
 
     with Members(servers, "g") as members:
-        everyone += [members.start("confluent", "t", group_protocol="consumer") for _ in range(3)]
+        everyone += [members.start(client, "t", group_protocol=protocol) for _ in range(3)]
         paused, killed, _ = everyone
         members.wait_until(lambda: members.shares() == [2, 2, 2] and read() == sent)
         owned_by_paused = set(paused.owned)
@@ -66,7 +69,7 @@ def test_no_record_is_missed_while_members_and_the_broker_are_killed(broker: Bro
         sent |= produce(servers, "paused")
         members.wait_until(lambda: read() == sent)  # when the session has ended
         killed.kill()
-        everyone.append(members.start("confluent", "t", group_protocol="consumer"))
+        everyone.append(members.start(client, "t", group_protocol=protocol))
         broker.kill()
         broker.start()
         sent |= produce(servers, "killed")
@@ -74,9 +77,12 @@ def test_no_record_is_missed_while_members_and_the_broker_are_killed(broker: Bro
         paused.resume()
         members.wait_until(lambda: owned_by_paused in paused.taken)
         members.wait_until(lambda: members.shares() == [2, 2, 2])
-        sent |= produce(servers, "last")
+        last = produce(servers, "last")
+        sent |= last
         members.wait_until(lambda: read() == sent)
         for member in everyone:
             if member is not killed:
                 member.leave()
+    counts = Counter(value for member in everyone for value in member.read)
+    assert {counts[value] for value in last} == {1}
     assert committed(servers) == [4 * BATCH // PARTITIONS] * PARTITIONS

@@ -6,10 +6,12 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.SubscriptionPattern;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.UnknownMemberIdException;
 import org.apache.kafka.common.errors.WakeupException;
 import org.apache.kafka.common.serialization.StringDeserializer;
 
@@ -58,7 +60,7 @@ public class ConsumerMember implements ConsumerRebalanceListener {
                 consumer.subscribe(List.of(subscription), this);
             }
             while (true) {
-                for (ConsumerRecord<String, String> record : consumer.poll(Duration.ofSeconds(1))) {
+                for (ConsumerRecord<String, String> record : poll()) {
                     System.out.printf("{\"event\": \"read\", \"topic\": \"%s\", \"partition\": %d, \"value\": \"%s\"}%n",
                         record.topic(), record.partition(), record.value());
                     if (record.value().equals(RESUME)) {
@@ -71,6 +73,15 @@ public class ConsumerMember implements ConsumerRebalanceListener {
         } catch (KafkaException failure) {
             System.out.printf("{\"event\": \"failed\", \"error\": \"%s: %s\"}%n",
                 failure.getClass().getSimpleName(), failure.getMessage().replace("\"", "'"));
+        }
+    }
+
+    /** A member whose session ended may be told so when it asks for offsets; the next poll joins again. */
+    private ConsumerRecords<String, String> poll() {
+        try {
+            return consumer.poll(Duration.ofSeconds(1));
+        } catch (UnknownMemberIdException ended) {
+            return ConsumerRecords.empty();
         }
     }
 
