@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from .....base.timers import Scheduler, TimerHandle
 from ..modern.sessions import Sessions
 from .consumer_group import ConsumerGroup
+from .heartbeat import STATIC_LEAVE_EPOCH
 from .member import ConsumerMember
 from .records import CurrentMember, GroupRecord, RecordKind, Removed
 from .states import MemberState
@@ -93,8 +94,10 @@ class MemberTimers:
 
     def _follow(self, group: ConsumerGroup, current: CurrentMember) -> None:
         self._end_revocation(group, current.member_id)
+        if current.epoch == STATIC_LEAVE_EPOCH or current.state is not MemberState.UNREVOKED_PARTITIONS:
+            return  # a static member that left for a while has given them back; only its session may end
         member = group.members.get(current.member_id)
-        if member is None or member.is_classic or current.state is not MemberState.UNREVOKED_PARTITIONS:
+        if member is None or member.is_classic:
             return  # a member of the classic protocol gives partitions back by its next JoinGroup, which has its timer
         self._expect_partitions(group, current, max(member.metadata.rebalance_timeout_ms, 0))
 

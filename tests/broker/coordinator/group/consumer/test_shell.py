@@ -158,6 +158,22 @@ async def test_member_that_keeps_partitions_too_long_is_removed() -> None:
     assert set(world.group.members) == {"b"}
 
 
+async def test_static_member_that_leaves_for_a_while_before_it_gave_partitions_back_stays_until_its_session_ends() -> (
+    None
+):
+    world = await ConsumerWorld.loaded(Topics(t=4))
+    first = await world.beat("a", 0, names=("t",), rebalance_timeout_ms=10_000, instance_id="i")
+    await world.beat("b", 0, names=("t",))
+    await world.beat("a", 1, owned=first.assignment, instance_id="i")
+    assert (await world.beat("a", -2, instance_id="i")).member_epoch == -2
+    world.time.advance(SETTINGS.session_timeout_ms // 2)
+    await world.beat("b", world.group.members["b"].epoch)
+    world.time.advance(SETTINGS.session_timeout_ms // 2 - 1)
+    assert set(world.group.members) == {"a", "b"}
+    world.time.advance(1)
+    assert set(world.group.members) == {"b"}
+
+
 async def test_member_that_gives_partitions_back_in_time_stays() -> None:
     world = await ConsumerWorld.loaded(Topics(t=4))
     first = await world.beat("a", 0, names=("t",), rebalance_timeout_ms=10_000)
