@@ -1,12 +1,13 @@
 """Looks up the topics that match the patterns of consumer groups' members, outside of requests.
 
-When: a pattern is new; topics came or went since, at most each 10 s; or the topics of a pattern were looked up
-``regex_refresh_ms`` ago. A heartbeat of any member of the group starts it.
+When: a pattern is new, at most twice in 10 s; topics came or went since, at most each 10 s; or the topics of a pattern
+were looked up ``regex_refresh_ms`` ago. A heartbeat of any member of the group starts it.
 """
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Sequence, Set
 from functools import partial
+from math import inf
 from typing import NamedTuple
 
 from .....base.quiet_lines import QUIET
@@ -28,11 +29,13 @@ _LEAST_INTERVAL_S = 10.0
 class _LookUp(NamedTuple):
     """The last look-up of a group's patterns. ``version``: of the topics. ``began_s``: by the scheduler's clock.
 
+    ``before_s``: when the look-up before it began.
     ``unstored``: patterns whose topics were not stored, because they are too large, so that they stay unresolved.
     """
 
     version: int
     began_s: float
+    before_s: float
     unstored: frozenset[str] = frozenset()
 
 
@@ -71,7 +74,9 @@ class PatternResolution:
         patterns = group.subscriptions.patterns
         if not patterns or group.group_id in self._running or not self._is_due(group):
             return
-        self._last[group.group_id] = _LookUp(self._version, self._scheduler.time())
+        last = self._last.get(group.group_id)
+        before_s = -inf if last is None else last.began_s
+        self._last[group.group_id] = _LookUp(self._version, self._scheduler.time(), before_s)
         self._running[group.group_id] = self._turns.begin(
             self._steps(tuple(patterns), hidden),
             partial(self._end, group),
@@ -93,12 +98,14 @@ class PatternResolution:
 
     def _is_due(self, group: ConsumerGroup) -> bool:
         last = self._last.get(group.group_id)
-        known = group.patterns
-        if last is None or any(
+        if last is None:
+            return True
+        now_s, known = self._scheduler.time(), group.patterns
+        if now_s - last.before_s >= _LEAST_INTERVAL_S and any(
             each not in known and each not in last.unstored for each in group.subscriptions.patterns
         ):
             return True
-        passed_s = self._scheduler.time() - last.began_s
+        passed_s = now_s - last.began_s
         return passed_s >= self._refresh_s or (last.version != self._version and passed_s >= _LEAST_INTERVAL_S)
 
     def _steps(self, patterns: Sequence[str], hidden: Hidden) -> Generator[None, None, list[ResolvedPattern]]:

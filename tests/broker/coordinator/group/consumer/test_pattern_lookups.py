@@ -17,6 +17,18 @@ async def looked_up(world: ConsumerWorld) -> None:
     await world.coordinator.settled()
 
 
+def note_compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The list to which each pattern is added that is looked up from now on."""
+    compiled: list[str] = []
+
+    def noted(text: str) -> Generator[None, None, Pattern]:
+        compiled.append(text)
+        return compile_pattern(text)
+
+    monkeypatch.setattr(f"{regexes.__name__}.compile_pattern", noted)
+    return compiled
+
+
 async def test_group_has_a_limited_number_of_different_patterns() -> None:
     world = await ConsumerWorld.loaded(Topics(t=1))
     for number in range(MOST_PATTERNS):
@@ -38,13 +50,7 @@ async def test_member_with_a_pattern_is_refused_when_the_memory_for_groups_is_us
 async def test_topics_that_are_too_large_to_store_are_not_looked_up_by_every_heartbeat(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    compiled: list[str] = []
-
-    def counted(text: str) -> Generator[None, None, Pattern]:
-        compiled.append(text)
-        return compile_pattern(text)
-
-    monkeypatch.setattr(f"{regexes.__name__}.compile_pattern", counted)
+    compiled = note_compiled(monkeypatch)
     world = await ConsumerWorld.loaded(Topics(**{f"t{number}": 1 for number in range(50)}))
     world.log.max_message_bytes = 600
     epoch = (await world.beat("a", 0, pattern="t.*")).member_epoch
@@ -72,3 +78,27 @@ async def test_pattern_that_comes_again_is_looked_up_again() -> None:
     await world.beat("a", 0, pattern="t")
     await looked_up(world)
     assert set(world.group.patterns) == {"t"}
+
+
+async def test_patterns_of_a_member_that_changes_its_pattern_all_the_time_are_looked_up_twice_in_ten_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled = note_compiled(monkeypatch)
+    world = await ConsumerWorld.loaded(Topics(t=1))
+    await world.beat("a", 0, pattern="t")
+    await looked_up(world)
+
+    async def change(pattern: str) -> None:
+        member = world.group.members["a"]
+        answer = await world.beat("a", member.epoch, pattern=pattern, owned=member.current.assigned)
+        assert answer.error is ErrorCode.NONE
+        await looked_up(world)
+
+    for number in range(99):
+        await change(f"u{number}")
+        world.time.advance(99)
+    assert compiled == ["t", "u0"]
+    world.time.advance(1_000)
+    await change("t")
+    assert compiled == ["t", "u0", "t"]
+    assert world.group.patterns["t"].topics == {"t"}
