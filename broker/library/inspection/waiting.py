@@ -12,6 +12,7 @@ from ...apis.broker_parts import BrokerParts
 from ...coordinator.group.base import GroupBase
 from ...coordinator.group.consumer.consumer_group import ConsumerGroup
 from ...coordinator.group.group import Group
+from ...coordinator.group.share.share_group import ShareGroup
 from ...coordinator.group.states import GroupState
 from ...v1.classic_members import assignment_of
 from .high_watermarks import HighWatermarks
@@ -61,6 +62,9 @@ async def wait_assigned(parts: BrokerParts, group_id: str, members: int, limit_s
     """
 
     def is_assigned(group: GroupBase) -> bool:
+        if isinstance(group, ShareGroup):  # is stable as soon as it has a member
+            with_partitions = sum(1 for member in group.members.values() if member.current.assigned)
+            return with_partitions >= max(members, 1)
         is_stable = group.state_name == GroupState.STABLE.value and group.member_count >= members
         return is_stable and (not group.is_consumer_group or _has_partitions(group))
 

@@ -20,6 +20,9 @@ from pybroker.broker.library.broker import BlockingBroker
 from pybroker.broker.library.inspection.stored_record import StoredRecord
 from pybroker.controller.topics.permit import permit_all
 from pybroker.protocol.errors import TopicExistsError
+from pybroker.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
+from support.clients.wire_client import WireClient
+from support.clients.wire_member import wait_for_coordinator
 
 SETTINGS = {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "1"}
 
@@ -171,6 +174,25 @@ def test_a_wait_that_ends_in_vain_says_what_was_there(broker: BlockingBroker) ->
         broker.wait_assigned("none", 2, timeout=0.05)
     with pytest.raises(TimeoutError, match=r"'no-topic' has not 1 records within 0\.05 s: there is no such topic"):
         broker.wait_records("no-topic", 1, timeout=0.05)
+
+
+def test_wait_for_members_of_a_share_group_ends_when_they_have_partitions(broker: BlockingBroker, topic: str) -> None:
+    wait_for_coordinator(broker.bootstrap_servers, topic)
+    broker.append(topic, b"a")
+    with WireClient(broker.bootstrap_servers) as client:
+
+        def beat(epoch: int, name: str) -> ShareGroupHeartbeatResponse:
+            request = ShareGroupHeartbeatRequest(group_id=topic, member_id="m", member_epoch=epoch)
+            request.subscribed_topic_names = [name]
+            response: ShareGroupHeartbeatResponse = client.ask(request, 1)
+            return response
+
+        answer = beat(0, "no-topic")
+        with pytest.raises(TimeoutError, match="has not assigned partitions to 1 members"):
+            broker.wait_assigned(topic, 1, timeout=0.05)
+        while not (answer.assignment and answer.assignment.topic_partitions):
+            answer = beat(answer.member_epoch, topic)
+        broker.wait_assigned(topic, 1, timeout=60)
 
 
 def test_nothing_stays_parked_when_a_wait_is_over(broker: BlockingBroker, topic: str) -> None:
