@@ -20,6 +20,8 @@ from .coordinator.group.consumer.member import ConsumerMember
 from .coordinator.group.coordinator import GroupCoordinator
 from .coordinator.group.group import Group
 from .coordinator.group.member import Member
+from .coordinator.group.share.records import ShareMember
+from .coordinator.group.share.share_group import ShareGroup
 from .coordinator.transaction.transaction import Transaction
 from .environment import Environment
 from .network.connection import Connection
@@ -35,7 +37,7 @@ if TYPE_CHECKING:  # not needed by a broker that keeps to real time
 
 __all__ = ["ClockedBroker", "Unclocked", "clocked_broker"]
 
-AnyMember = Member | ConsumerMember
+AnyMember = Member | ConsumerMember | ShareMember
 Handlers = Mapping[ApiKey, Handler]
 
 _WATCHED = (
@@ -44,6 +46,7 @@ _WATCHED = (
     ApiKey.HEARTBEAT,
     ApiKey.OFFSET_COMMIT,
     ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    ApiKey.SHARE_GROUP_HEARTBEAT,
 )
 _JOIN_WITH_ID_VERSION = 4
 """From this version of JoinGroup on a dynamic member joins with an id."""
@@ -122,6 +125,8 @@ class ClockedBroker:
         self._begin()
         self._groups.give_grace(self._grace_ms)
         self._groups.consumers.give_grace(lambda member: self._grace_ms([member]))
+        if self._groups.shares is not None:
+            self._groups.shares.give_grace(lambda member: self._grace_ms([member]))
         if self._listeners is not None:
             self._ending = frozenset(each.info for each in self._listeners.connections() if each.is_ending)
             self._listeners.idle.spares = self._is_of_living_member
@@ -141,6 +146,8 @@ class ClockedBroker:
     def abandon_move(self) -> None:
         self._groups.end_grace(self._is_alive)
         self._groups.consumers.end_grace(self._is_alive)
+        if self._groups.shares is not None:
+            self._groups.shares.end_grace(self._is_alive)
         if self._listeners is not None:
             self._listeners.idle.end_sparing()
         self._move = None
@@ -186,7 +193,7 @@ class ClockedBroker:
 
     def _members(self) -> Iterator[AnyMember]:
         for group in self._groups.registry.groups():
-            if isinstance(group, Group | ConsumerGroup):
+            if isinstance(group, Group | ConsumerGroup | ShareGroup):
                 yield from group.members.values()
 
 
@@ -204,10 +211,12 @@ def clocked_broker(
 def _member_of(groups: GroupCoordinator, known: Container[str], context: RequestContext, request: Any) -> str | None:
     """The id of the member that sent the request; a new one has it from this request, and is not ``known`` yet."""
     group = groups.registry.get(request.group_id)
-    if not isinstance(group, Group | ConsumerGroup):
+    if not isinstance(group, Group | ConsumerGroup | ShareGroup):
         return None
     if request.member_id in group.members:
         return str(request.member_id)
+    if isinstance(group, ShareGroup):
+        return None  # a member of a share group chooses its id
     is_heartbeat = isinstance(request, ConsumerGroupHeartbeatRequest)
     instance_id = request.instance_id if is_heartbeat else request.group_instance_id
     if instance_id is not None:

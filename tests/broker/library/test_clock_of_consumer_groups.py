@@ -1,4 +1,4 @@
-"""Members of the consumer protocol while a test moves the clock: those that live stay, silent ones go."""
+"""Members of consumer and share groups while a test moves the clock: living members stay, silent ones go."""
 
 from collections.abc import Iterator, Sequence
 from uuid import UUID
@@ -10,6 +10,7 @@ from pybroker import Broker
 from pybroker.broker.library.broker import BlockingBroker
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages import consumer_group_heartbeat as h
+from pybroker.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from support.clients.wire_client import WireClient
 from support.clients.wire_member import wait_for_coordinator
 from support.time.patience import HANGS_AFTER_S
@@ -94,3 +95,22 @@ def test_living_member_keeps_its_time_to_give_partitions_back(broker: BlockingBr
     assert first.beat() is ErrorCode.UNKNOWN_MEMBER_ID
     for member in (first, second):
         member.close()
+
+
+def test_silent_member_of_a_share_group_is_removed_and_a_living_one_stays(broker: BlockingBroker) -> None:
+    wait_for_coordinator(broker.bootstrap_servers, "c")
+    epochs = {"living": 0, "silent": 0}
+    with WireClient(broker.bootstrap_servers, HANGS_AFTER_S) as client:
+
+        def beat(member_id: str) -> ErrorCode:
+            request = ShareGroupHeartbeatRequest(group_id="c", member_id=member_id, member_epoch=epochs[member_id])
+            request.subscribed_topic_names = ["t"]
+            answer = client.ask(request, 1)
+            epochs[member_id] = answer.member_epoch
+            return ErrorCode(answer.error_code)
+
+        assert beat("living") is beat("silent") is ErrorCode.NONE
+        broker.clock.advance_timers(MORE_THAN_A_SESSION_S, silent=["silent"])
+        broker.clock.advance_timers(MORE_THAN_A_SESSION_S - 2, silent=["living"])  # its session began anew
+        assert beat("living") is ErrorCode.NONE
+        assert beat("silent") is ErrorCode.UNKNOWN_MEMBER_ID

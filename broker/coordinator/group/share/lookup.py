@@ -1,7 +1,7 @@
 """Finds the share group of a request, or begins a new one."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from .....base.quiet_lines import QUIET
 from .....protocol.errors import ErrorCode, GroupIdNotFoundError, error_for
@@ -29,6 +29,10 @@ class ShareGroupLookup:
         """The group, if it is in memory and a share group."""
         group = self._registry.get(group_id)
         return group if isinstance(group, ShareGroup) else None
+
+    def groups(self) -> Iterator[ShareGroup]:
+        """The share groups in memory."""
+        return (group for group in self._registry.groups() if isinstance(group, ShareGroup))
 
     def get(self, group_id: str) -> ShareGroup:
         """The group, if this broker coordinates it. Raises KafkaError."""

@@ -63,6 +63,19 @@ class ShareMember(NamedTuple):
     metadata: MemberMetadata
     current: CurrentMember
 
+    @property
+    def member_id(self) -> str:
+        return self.metadata.member_id
+
+    @property
+    def client_id(self) -> str:
+        return self.metadata.client_id
+
+    @property
+    def group_instance_id(self) -> None:
+        """Share groups have no static members."""
+        return
+
 
 class NamedPartitions(NamedTuple):
     """Some partitions of a topic, with the topic's name at that time."""

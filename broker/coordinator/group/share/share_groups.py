@@ -33,7 +33,7 @@ from .heartbeat import JOIN_EPOCH, ShareHeartbeat, check
 from .initializations import Initializations
 from .leaving import fence
 from .lookup import ShareGroupLookup
-from .records import RecordKind, Removed, ShareRecord
+from .records import RecordKind, Removed, ShareMember, ShareRecord
 from .settings import ShareGroupSettings
 from .share_group import ShareGroup
 from .state_runs import StateRuns
@@ -45,6 +45,15 @@ from .topic_looks import TopicLooks
 __all__ = ["ShareGroups", "SharePorts"]
 
 logger = logging.getLogger(__name__)
+
+
+ShareGrace = Callable[[ShareMember], int]
+"""How many more ms a member gets whose session is over; 0: none."""
+
+
+def _no_grace(member: ShareMember) -> int:
+    """On a clock that nobody moves."""
+    return 0
 
 
 class SharePorts(NamedTuple):
@@ -78,12 +87,8 @@ class ShareGroups:
         self._index = ShareTopicIndex(ports.topics)
         self._looks = TopicLooks(turns, ports.topics)
         self._writer = GroupWriter(registry, log, self._applied, reload)
-        self._sessions = Sessions(
-            scheduler,
-            self.session_timeout_ms,
-            self._session_ended,
-            lambda group, member_id: self._writer.pause_ms(group.group_id),
-        )
+        self._grace: ShareGrace = _no_grace
+        self._sessions = Sessions(scheduler, self.session_timeout_ms, self._session_ended, self._grace_ms)
         self._targets = ShareTargetRuns(turns, ports.topics, self._target_computed)
         self.state_runs = StateRuns(scheduler)
         self.initializations = Initializations(scheduler, ports.state, ports.topics, self.state_runs, self._initialized)
@@ -180,6 +185,20 @@ class ShareGroups:
         self.state_runs.end(group)
         self._index.ended(group)
 
+    # -- a clock that tests move
+
+    def give_grace(self, grace: ShareGrace) -> None:
+        """Ask ``grace`` from now on when the session of a member is over."""
+        self._grace = grace
+
+    def end_grace(self, is_alive: Callable[[ShareMember], bool]) -> None:
+        """The clock does not move any more: begin the sessions of members that are alive anew."""
+        self._grace = _no_grace
+        for group in self.lookup.groups():
+            for member_id, member in group.members.items():
+                if is_alive(member):
+                    self._sessions.keep_alive(group, member_id)
+
     # -- topics that change
 
     def topics_changed(self, names: Iterable[str]) -> None:
@@ -218,6 +237,10 @@ class ShareGroups:
     def _settings_of(self, group: ShareGroup) -> ShareGroupSettings:
         settings, group_config = self._ports.settings, self._ports.group_config
         return settings if group_config is None else settings.of_group(group_config(group.group_id))
+
+    def _grace_ms(self, group: ShareGroup, member_id: str) -> int:
+        """How many more ms a member gets whose session is over; 0: it is removed."""
+        return max(self._writer.pause_ms(group.group_id), self._grace(group.members[member_id]))
 
     def _session_ended(self, group: ShareGroup, member_id: str) -> None:
         logger.info("group %s: share member %s removed: its session has ended", group.group_id, member_id)
