@@ -21,6 +21,7 @@ __all__ = [
     "FINAL_EPOCH",
     "FIRST_EMPTY_WAIT_MS",
     "INITIAL_EPOCH",
+    "MOST_ERRORS",
     "NO_SESSION",
     "FetchContext",
     "FetchSession",
@@ -39,6 +40,9 @@ _EMPTY_WAIT_GROWTH = 1.25
 _LONGEST_EMPTY_WAIT_MS = 60_000
 DEFAULT_MAX_PARTITIONS = 200_000
 """Default of ``pybroker.fetch.sessions.max.partitions``. A partition takes about 700 bytes."""
+MOST_ERRORS = 500
+"""A fetcher has no session for more partitions with an error. It names them in each request, so that a small request
+cannot cost the work of very many: partitions of a session without an error exist, but others could be any number."""
 
 SessionAnswer = tuple[ErrorCode, int, FetchResults]
 """Top-level error, session id for the fetcher, and the results to send."""
@@ -209,9 +213,10 @@ class FullContext:
 class IncrementalContext:
     """The session's partitions are read, and the response has the changes."""
 
-    __slots__ = ("_expected_epoch", "_session", "max_empty_wait_ms")
+    __slots__ = ("_expected_epoch", "_session", "_sessions", "max_empty_wait_ms")
 
-    def __init__(self, session: FetchSession) -> None:
+    def __init__(self, sessions: "FetchSessions", session: FetchSession) -> None:
+        self._sessions = sessions
         self._session = session
         self.max_empty_wait_ms = int(session.max_empty_wait_ms) if session.set_aside else None
         self._expected_epoch = session.epoch
@@ -225,6 +230,8 @@ class IncrementalContext:
         if session.epoch != self._expected_epoch:  # another request of this session came in while this one was parked
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.session_id, []
         selected = session.select(results)
+        if _has_too_many_errors(selected):
+            self._sessions.end(session)
         if session.set_aside and not selected:
             session.max_empty_wait_ms = min(session.max_empty_wait_ms * _EMPTY_WAIT_GROWTH, _LONGEST_EMPTY_WAIT_MS)
         return ErrorCode.NONE, session.session_id, selected
@@ -308,10 +315,13 @@ class FetchSessions:
             return SessionlessContext(wanted.values())
         self._touch(session, now_ms)
         session.epoch = next_epoch(epoch)
-        return IncrementalContext(session)
+        return IncrementalContext(self, session)
 
     def maybe_create(self, results: FetchResults, *, is_privileged: bool, uses_topic_ids: bool, now_ms: int) -> int:
-        """Open a session for the partitions of ``results``; its id, or NO_SESSION when none may be evicted."""
+        """Open a session for the partitions of ``results``; its id, or NO_SESSION when too many have an error, or when
+        no other session may be evicted."""
+        if _has_too_many_errors(results):
+            return NO_SESSION
         if len(self._sessions) >= self._max_entries and not self._evict_one(is_privileged, len(results), now_ms):
             return NO_SESSION
         while self.partition_count + len(results) > self._max_partitions:
@@ -341,6 +351,11 @@ class FetchSessions:
         _discard(self._by_privileged, session.evictable_key)
         return True
 
+    def end(self, session: FetchSession) -> None:
+        """Remove the session, unless it was removed before: its fetcher begins anew with its next request."""
+        if self._sessions.get(session.session_id) is session:
+            self.remove(session.session_id)
+
     def _evict_one(self, is_privileged: bool, size: int, now_ms: int) -> bool:
         oldest = next(iter(self._sessions.values()), None)
         if oldest is None:
@@ -367,6 +382,10 @@ class FetchSessions:
             _add(self._by_all, key)
         if is_old or not session.is_privileged:
             _add(self._by_privileged, key)
+
+
+def _has_too_many_errors(results: FetchResults) -> bool:
+    return len(results) > MOST_ERRORS and sum([1 for _, result in results if result.error]) > MOST_ERRORS
 
 
 def _add(keys: list[tuple[bool, int, int]], key: tuple[bool, int, int]) -> None:

@@ -13,6 +13,7 @@ from pybroker.replication.leader.fetch_session import (
     FINAL_EPOCH,
     FIRST_EMPTY_WAIT_MS,
     INITIAL_EPOCH,
+    MOST_ERRORS,
     NO_SESSION,
     FetchContext,
     FetchSessions,
@@ -447,6 +448,30 @@ def test_left_out_partitions_count_towards_the_limit_of_all_sessions() -> None:
     assert cache.partition_count == 2
     cache.remove(consumer.session_id)
     assert cache.partition_count == 0
+
+
+def all_unknown(topics: Iterable[str]) -> dict[str, FetchResult]:
+    return dict.fromkeys(topics, FetchResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+
+
+def test_fetcher_of_too_many_partitions_with_an_error_gets_all_errors_but_no_session() -> None:
+    sessions, names = Sessions(), [f"t{number}" for number in range(MOST_ERRORS + 1)]
+    _, session_id, told = sessions.answer(sessions.begin(NO_SESSION, INITIAL_EPOCH, wanted(*names)), all_unknown(names))
+    assert (session_id, len(told), len(sessions.cache)) == (NO_SESSION, len(names), 0)
+    _, session_id, _ = sessions.answer(
+        sessions.begin(NO_SESSION, INITIAL_EPOCH, wanted(*names)), all_unknown(names[1:])
+    )
+    assert session_id != NO_SESSION
+
+
+def test_session_ends_when_too_many_of_its_partitions_have_an_error() -> None:
+    sessions, names = Sessions(), [f"t{number}" for number in range(MOST_ERRORS + 1)]
+    session_id = sessions.open("a", *names)
+    assert sessions.answer(sessions.begin(session_id, 1), all_unknown(names[1:]))[0] is ErrorCode.NONE
+    error, _, told = sessions.answer(sessions.begin(session_id, 2), all_unknown(names))
+    assert (error, len(told)) == (ErrorCode.NONE, len(names))
+    assert sessions.answer(sessions.begin(session_id, 3))[0] is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert sessions.cache.partition_count == 0
 
 
 def test_throttled_response_changes_no_session() -> None:

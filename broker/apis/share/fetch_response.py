@@ -26,6 +26,8 @@ from .acknowledging import AcknowledgeErrors
 
 __all__ = ["FetchResponses", "HintedLeaders", "NamesAndLeaders"]
 
+_NO_LEADER_HINT = LeaderIdAndEpoch()
+"""All responses share it; nobody may change it."""
 _ELSEWHERE = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
@@ -43,8 +45,10 @@ class HintedLeaders:
 
     def leader_for(self, partition: SessionPartition, error: ErrorCode) -> tuple[int, int] | None:
         """Id and epoch of the leader to name with this error; None: none."""
+        if error not in _ELSEWHERE:
+            return None
         name = self._topics.topic_name(partition.topic_id)
-        if error not in _ELSEWHERE or name is None:
+        if name is None:
             return None
         leader = current_leader(self._partitions, self._topics, TopicPartition(name, partition.partition))
         if leader is not None:
@@ -118,7 +122,7 @@ class FetchResponses(NamedTuple):
 
 
 def _data(partition: SessionPartition) -> PartitionData:
-    return PartitionData(partition_index=partition.partition, records=b"")
+    return PartitionData(partition_index=partition.partition, current_leader=_NO_LEADER_HINT, records=b"")
 
 
 def _set_error(data: PartitionData, error: KafkaError, leaders: HintedLeaders, partition: SessionPartition) -> None:

@@ -2,6 +2,7 @@
 
 The response comes when the acknowledgements are stored and the fetch has records, an error, or waited long enough. A
 member beyond the limit of share sessions gets its error after its maximum wait, so that it does not ask all the time.
+A session ends in which more than `MOST_ERRORS` partitions have an error: its requests would be small, but much work.
 
 v1 the limits are numbers of records; v2 strict limits, and renewed locks (KIP-1206, KIP-1222).
 """
@@ -20,7 +21,7 @@ from ....protocol.errors import (
     UnknownTopicIdError,
 )
 from ....protocol.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
-from ....replication.leader.fetch_session import FINAL_EPOCH, INITIAL_EPOCH
+from ....replication.leader.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, MOST_ERRORS
 from ...coordinator.share.ports import SharePartitionKey
 from ...requests.context import RequestContext
 from ...share.active_share_partition import ActiveSharePartition
@@ -32,6 +33,9 @@ from .acknowledging import AcknowledgeErrors, Acknowledging, Member, member_key
 from .fetch_params import ACQUIRE_MODES, ShareFetchHandlerParts, fetch_params
 
 __all__ = ["ShareFetch"]
+
+_UNKNOWN_TOPIC = UnknownTopicIdError()
+_DENIED = TopicAuthorizationError()
 
 
 class ShareFetch:
@@ -77,6 +81,7 @@ class _PendingShareFetch:
         self._key = session.key
         self._session = session
         self._is_final = request.share_session_epoch == FINAL_EPOCH
+        self._ends_session = self._is_final
         self._request = request
         self._acknowledged: AcknowledgeErrors | None = None
         self._fetched: list[FetchedRecords] | None = None
@@ -99,8 +104,10 @@ class _PendingShareFetch:
                     acknowledging.pass_on(
                         SessionPartition(topic.topic_id, partition.partition_index), partition.acknowledgement_batches
                     )
-        acknowledging.all_passed_on()
         actives = [active for partition in wanted if (active := self._active(partition, denied)) is not None]
+        if len(self._errors) > MOST_ERRORS:  # without records: the end of the session would release them
+            self._ends_session, actives = True, []
+        acknowledging.all_passed_on()
         self._begin_fetch(actives)
         if self._response is not None:
             return self._response
@@ -129,11 +136,10 @@ class _PendingShareFetch:
     def _active(self, partition: SessionPartition, denied: Container[str]) -> ActiveSharePartition | None:
         """The share partition to fetch from; None: there is an error instead."""
         name = self._parts.names.topic_name(partition.topic_id)
+        if name is None or name in denied:
+            self._errors[partition] = _UNKNOWN_TOPIC if name is None else _DENIED
+            return None
         try:
-            if name is None:
-                raise UnknownTopicIdError()
-            if name in denied:
-                raise TopicAuthorizationError()
             key = SharePartitionKey(self._key.group_id, *partition)
             return self._parts.shares.active(key, TopicPartition(name, partition.partition))
         except KafkaError as error:
@@ -152,7 +158,7 @@ class _PendingShareFetch:
 
     def _all_acknowledged(self, errors: AcknowledgeErrors) -> None:
         self._acknowledged = errors
-        if self._is_final:
+        if self._ends_session:
             self._parts.shares.sessions.close(self._key)
         self._maybe_answer()
 

@@ -16,6 +16,7 @@ from pybroker.protocol.errors import (
     ShareSessionNotFoundError,
 )
 from pybroker.protocol.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+from pybroker.replication.leader.fetch_session import MOST_ERRORS
 from pybroker.replication.partition.isolation import Isolation
 from support.in_process.replicas import TOPIC, TOPIC_ID, Replicas, batch_of
 from support.share_groups.members import LOCK_MS, ShareMember, ShareWorld, acquired_offsets, received
@@ -311,6 +312,19 @@ async def test_unknown_topic_and_partition_are_errors_of_the_partition(world: Sh
     world.hints.names.clear()
     response = await member.fetch()
     assert [data.error_code for data in response.responses[0].partitions] == [ErrorCode.UNKNOWN_TOPIC_ID] * 2
+
+
+async def test_session_ends_when_too_many_of_its_partitions_have_an_error(world: ShareWorld) -> None:
+    world.produce(b"a")
+    member = ShareMember(world)
+    assert await member.offsets(*range(MOST_ERRORS + 1)) == [0]
+    await member.acknowledge((0, 0, RELEASE))
+    (topic,) = (await member.fetch(MOST_ERRORS + 1)).responses
+    codes = [data.error_code for data in topic.partitions]
+    assert codes == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * (MOST_ERRORS + 1)
+    with pytest.raises(ShareSessionNotFoundError):
+        member.send()
+    assert await ShareMember(world, "b").offsets(0) == [0]
 
 
 async def test_records_below_the_log_start_are_passed_over(world: ShareWorld) -> None:
