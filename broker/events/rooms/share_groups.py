@@ -57,4 +57,13 @@ SHARE_GROUPS = (
         "The share coordinator has not stored the states of new partitions. It is asked again soon.",
         "Check that __share_group_state has a leader and enough in-sync replicas.",
     ),
+    event(
+        "share-group.topics-not-looked-at",
+        "ERROR",
+        "broker/coordinator/group/share/topic_looks.py",
+        "group %s: changed topics not looked at",
+        "group",
+        "The topics of a large share group could not be compared with those before. The next heartbeat compares them.",
+        "Report it as a bug, with the traceback.",
+    ),
 )

@@ -88,4 +88,4 @@ class TopicLooks:
         """The next heartbeat begins another look."""
         del self._running[group.group_id]
         self._stale.discard(group.group_id)
-        logger.error("group %s: hash of topics not computed", group.group_id, exc_info=error)
+        logger.error("group %s: changed topics not looked at", group.group_id, exc_info=error)
