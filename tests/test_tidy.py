@@ -379,6 +379,8 @@ USED_FROM_OUTSIDE: dict[str, str] = {
     "pipeline/jobs/py_files_command.py:run": "pipeline/jobs/command.py loads it by name",
     "pipeline/jobs/replay_command.py:run": "pipeline/jobs/command.py loads it by name",
     "pipeline/jobs/report_command.py:run": "pipeline/jobs/command.py loads it by name",
+    "pipeline/mirror/written_rows.py:addInPlace": "Spark calls it",
+    "pipeline/mirror/written_rows.py:zero": "Spark calls it",
     "pipeline/topics/data_source.py:streamReader": "Spark calls it",
     "pipeline/topics/data_source.py:streamWriter": "Spark calls it",
     "pipeline/topics/topic_stream_reader.py:getDefaultReadLimit": "Spark calls it",
