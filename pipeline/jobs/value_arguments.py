@@ -97,15 +97,11 @@ def wanted_values(spark: SparkSession, options: argparse.Namespace, source: Mapp
     if options.value_format is None:
         return None
     from ..archive.table_values import WantedValues
-    from ..values.column_names import check_names
 
     registry = _registry(options)
 
     def schema() -> ValueSchema:
-        found = _schema(spark, options, registry, source)
-        if spark.conf.get("spark.sql.caseSensitive") != "true":
-            check_names(found.columns)
-        return found
+        return _schema(spark, options, registry, source)
 
     # Decoders of JSON need no schema of the registry.
     asked = None if options.value_format == _JSON else registry

@@ -8,7 +8,6 @@ from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
 from .bad_values import KEEP, checked
-from .column_names import check_names, unused_name
 from .schema_text import SchemaError
 
 if TYPE_CHECKING:
@@ -33,11 +32,10 @@ def decode_json(column: Column | str, schema: StructType | str, *, framed: bool 
     text, is_framed = data, F.lit(True)
     if framed:
         text, is_framed = F.substring(data, 6, 1 << 30), F.substring(data, 1, 1) == F.lit(bytearray(1))
-    broken = unused_name(_BROKEN, " ".join(of.names))
-    with_broken = StructType([*of.fields, StructField(broken, StringType())])
-    parsed = F.from_json(text.cast("string"), with_broken, {"columnNameOfCorruptRecord": broken, **_STRICT})
+    with_broken = StructType([*of.fields, StructField(_BROKEN, StringType())])
+    parsed = F.from_json(text.cast("string"), with_broken, {"columnNameOfCorruptRecord": _BROKEN, **_STRICT})
     fields = F.struct(*(parsed.getField(field.name).alias(field.name) for field in of.fields))
-    is_broken = parsed.isNull() | parsed.getField(broken).isNotNull() | ~_is_one_value(text)
+    is_broken = parsed.isNull() | parsed.getField(_BROKEN).isNotNull() | ~_is_one_value(text)
     error = F.when(data.isNotNull() & ~is_framed, _NO_SCHEMA_ID).when(data.isNotNull() & is_broken, _NO_JSON)
     found = F.struct(F.when(data.isNotNull() & error.isNull(), fields).alias("value"), error.alias("error"))
     if checked(mode) == KEEP:
@@ -58,17 +56,13 @@ def _is_one_value(text: Column) -> Column:
 
 def infer_json_schema(spark: SparkSession, values: DataFrame, records: int = _SAMPLE) -> StructType:
     """Returns the columns that fit a sample: the first `records` rows of a frame with one column of JSON, as binary or
-    string. Raises SchemaError if no row of the sample is a JSON object, or if names of fields differ only by case.
+    string. Raises SchemaError if no row of the sample is a JSON object.
     """
     name = values.columns[0]
     rows = values.where(F.col(name).isNotNull()).select(F.col(name).cast("string")).limit(records).collect()
     sample = spark.sparkContext.parallelize([row[0] for row in rows], 1)
-    broken = unused_name(_BROKEN, " ".join(row[0] for row in rows))
-    found = spark.read.options(columnNameOfCorruptRecord=broken, **_STRICT).json(sample).schema
-    fields = [field for field in found.fields if field.name != broken]
+    found = spark.read.options(columnNameOfCorruptRecord=_BROKEN, **_STRICT).json(sample).schema
+    fields = [field for field in found.fields if field.name != _BROKEN]
     if not fields:
         raise SchemaError(f"no JSON object is among the first {len(rows)} values, so their columns are unknown")
-    columns = StructType(fields)
-    if spark.conf.get("spark.sql.caseSensitive") != "true":
-        check_names(columns)
-    return columns
+    return StructType(fields)

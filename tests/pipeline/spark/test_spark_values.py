@@ -126,11 +126,3 @@ def test_json_values_become_columns_and_bad_ones_errors(spark: "SparkSession") -
     assert infer_json_schema(spark, sample).simpleString() == "struct<id:string,tags:array<string>>"
     with pytest.raises(SchemaError, match=r"^no JSON object is among the first 1 values"):
         infer_json_schema(spark, sample.where("value = cast('no JSON' as binary)"))
-    with pytest.raises(SchemaError, match=r"^the names of the fields ID and id differ only by case"):
-        infer_json_schema(spark, spark.createDataFrame([('{"id": 1}',), ('{"ID": 2}',)], "value string"))
-    own = spark.createDataFrame([('{"_broken": "x", "id": 2}',), ("no JSON",), ("[" * 5000,)], "value string")
-    columns = infer_json_schema(spark, own)
-    assert columns.simpleString() == "struct<_broken:string,id:bigint>"
-    rows = own.select(decode_json("value", columns).alias("it")).collect()
-    assert [row.it.value and row.it.value.asDict() for row in rows] == [{"_broken": "x", "id": 2}, None, None]
-    assert [row.it.error is None for row in rows] == [True, False, False]
