@@ -1,4 +1,5 @@
-"""What a value of an Avro schema can cost: whether it may nest without end, and whether few bytes may claim many items.
+"""Tells what values of an Avro schema can cost: whether they may nest without end, and whether few bytes may claim many
+items.
 
 The schema that a value was written with comes from a registry, so neither it nor the value can be trusted.
 """
