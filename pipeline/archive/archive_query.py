@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...base.topic_partition import TopicPartition
 from ..options.read_options import ReadOptions, stream_options
 from ..topics.offset_ranges import OffsetRange
 from ..topics.source_offsets import SourceOffsets
 from ..topics.spark_release import bounded_source, start_available_now
 from ..values.value_schema import ValueSchema
 from .archive_rows import DATA, DEAD_LETTERS, PARTITIONED_BY, TABLE, archive_rows
-from .batch_ranges import batch_limits, batch_ranges
+from .batch_ranges import batch_limits, batch_ranges, check_ranges
 from .day_files import CODECS, WrittenFile, write_range
 from .dead_letter_topic import DeadLetterTopic
 from .done_commits import DoneCommits
 from .file_rows import rows_by_file
 from .footers import rows_by_footers
-from .manifest import Commit, DataFile, ManifestError, PartitionRows, Ranges, batch_name
+from .manifest import Commit, DataFile, PartitionRows, Ranges, batch_name
 from .manifest_shortening import ManifestShortening
-from .table_commits import STAGING, TableCommits
+from .table_commits import STAGING, Attempt, TableCommits
 from .table_files import HadoopFiles
 from .table_formats import PARQUET, logs_of
 from .table_values import WantedValues, fixed_schema
@@ -91,6 +90,25 @@ class Archive:
         ranges = batch_ranges(self._files, CHECKPOINT, batch_id)
         if self._table.has(name, ranges):
             return
+        prepared = self._table.prepared(name, ranges)
+        attempt = prepared or self._attempt(frame, batch_id, ranges)
+        letters = self._dead_letters
+        if letters is not None and any(path.startswith(f"{TABLE}={DEAD_LETTERS}/") for path in attempt.moves):
+            if prepared is None:
+                self._table.prepare(attempt)
+            letters.send(f"{self._files.root}/{STAGING}/{attempt.directory}")
+        commit = attempt.commit
+        self._table.publish(*attempt)
+        if letters is not None:
+            self._table.forget(name)
+        for logs in self._logs:
+            logs.add(commit)
+        self.done.add(commit)
+        self._shortening.maybe_shorten(batch_id, self._catch_up)
+
+    def _attempt(self, frame: DataFrame, batch_id: int, ranges: Ranges) -> Attempt:
+        """Writes the files of a micro-batch. Raises ManifestError if they have other offsets than its ranges."""
+        name = batch_name(batch_id)
         directory = f"{name}-{uuid.uuid4()}"
         codec = CODECS.get(str(self._spark.conf.get("spark.sql.parquet.compression.codec")))
         place = self._files.local_path
@@ -98,15 +116,9 @@ class Archive:
             files = self._written_by_spark(frame, name, directory)
         else:
             files = self._written_by_tasks(name, batch_id, f"{place}/{STAGING}/{directory}", codec)
-        _check_ranges(name, files.values(), ranges)
-        if self._dead_letters is not None and any(file.path.startswith(f"{DEAD_LETTERS}/") for file in files.values()):
-            self._dead_letters.send(f"{self._files.root}/{STAGING}/{directory}")
-        commit = Commit(name, ranges, tuple(files.values()))
-        self._table.publish(commit, directory, {source: file.path for source, file in files.items()})
-        for logs in self._logs:
-            logs.add(commit)
-        self.done.add(commit)
-        self._shortening.maybe_shorten(batch_id, self._catch_up)
+        check_ranges(name, files.values(), ranges)
+        moves = {source: file.path for source, file in files.items()}
+        return Attempt(Commit(name, ranges, tuple(files.values())), directory, moves)
 
     def rows_of(self, batch_id: int) -> int:
         """Returns the rows of a micro-batch that this job committed recently; 0 for others."""
@@ -188,13 +200,3 @@ def _target(staged: str, name: str) -> str:
 def _topic(staged: str) -> str:
     """Returns the topic in table=T/topic=…/date=…/part-….parquet"""
     return staged.split("/")[1].removeprefix("topic=")
-
-
-def _check_ranges(name: str, files: Iterable[DataFile], ranges: Ranges) -> None:
-    for file in files:
-        for each in file.partitions:
-            start, end = ranges[TopicPartition(file.topic, each.partition)]
-            if not start <= each.first <= each.last < end:
-                raise ManifestError(
-                    f"{name}: {file.path} has offsets {each.first} to {each.last}, not {start} to {end}"
-                )

@@ -8,11 +8,13 @@ checkpoint/offsets/<batch id>      v1
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
+from ...base.topic_partition import TopicPartition
 from ..options.partition_json import PartitionNumbers
 from ..topics.stream_position import Position, beginning_of, offsets_of
 from .commit_reader import TableFiles
-from .manifest import ManifestError, Ranges
+from .manifest import DataFile, ManifestError, Ranges
 
 _VERSION = "v1"
 
@@ -45,3 +47,14 @@ def _position(files: TableFiles, checkpoint: str, batch_id: int) -> Position:
         raise ManifestError(f"{path} has an unknown format: {version}, {len(sources)} sources")
     position: Position = json.loads(sources[0])
     return position
+
+
+def check_ranges(name: str, files: Iterable[DataFile], ranges: Ranges) -> None:
+    """Checks that the rows of files are within the ranges of a commit. Raises ManifestError."""
+    for file in files:
+        for each in file.partitions:
+            start, end = ranges[TopicPartition(file.topic, each.partition)]
+            if not start <= each.first <= each.last < end:
+                raise ManifestError(
+                    f"{name}: {file.path} has offsets {each.first} to {each.last}, not {start} to {end}"
+                )

@@ -5,12 +5,15 @@
 3. Each file is moved to its place. Readers that list files may see the new rows from here on.
 4. `manifest/<commit>.json` is written: readers of the manifest see the commit. Leftovers in `staging/` are deleted.
 Each kind of job has its own staging directory, so that an archive job and a compaction can run at once.
+
+A batch that tells others about its files before step 2 is prepared: `staging/<commit>.prepared` keeps its attempt, so
+that the repeated batch publishes the same files.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import NamedTuple
 
 from .commit_reader import JSON, CommitReader, TableFiles, manifest_path
 from .manifest import (
@@ -26,6 +29,25 @@ from .manifest import (
 
 STAGING = "staging"
 COMPACTING = "compacting"
+_PREPARED = ".prepared"
+
+
+class Attempt(NamedTuple):
+    """A commit whose files are in a staging directory. `moves`: path in the directory → path in the table."""
+
+    commit: Commit
+    directory: str
+    moves: dict[str, str]
+
+    def to_text(self) -> str:
+        """Returns what `from_text` takes."""
+        return to_text({"directory": self.directory, "moves": self.moves, "commit": encode_commit(self.commit)})
+
+    @classmethod
+    def from_text(cls, text: str) -> Attempt:
+        """The inverse of `to_text`. Raises ManifestError."""
+        content = json.loads(text)
+        return cls(decode_commit(content["commit"]), content["directory"], content["moves"])
 
 
 class TableCommits(CommitReader):
@@ -53,12 +75,28 @@ class TableCommits(CommitReader):
                 raise ManifestError(f"{name} has other offsets than the checkpoint")
         return True
 
+    def prepare(self, attempt: Attempt) -> None:
+        """Keeps an attempt until it is published, also through `recover`."""
+        self._files.write_text(self._prepared_path(attempt.commit.name), attempt.to_text())
+
+    def prepared(self, name: str, ranges: Ranges) -> Attempt | None:
+        """Returns the kept attempt of a batch with these offsets, or None."""
+        try:
+            found = Attempt.from_text(self._files.read_text(self._prepared_path(name)))
+        except FileNotFoundError:
+            return None
+        return found if found.commit.ranges == ranges else None
+
+    def forget(self, name: str) -> None:
+        """Deletes what `prepare` kept of a published batch."""
+        self._files.delete(self._prepared_path(name))
+
     def publish(self, commit: Commit, directory: str, moves: dict[str, str]) -> None:
         """Commits the files in a staging directory. `moves`: path in the directory → path in the
         table, for each file."""
-        intent = {"directory": directory, "moves": moves, "commit": encode_commit(commit)}
-        self._files.write_text(self._intent_path(commit.name), to_text(intent))
-        self._finish(intent, is_done=False, is_new=True)
+        attempt = Attempt(commit, directory, moves)
+        self._files.write_text(self._intent_path(commit.name), attempt.to_text())
+        self._finish(attempt, is_done=False, is_new=True)
 
     def recover(self) -> list[str]:
         """Finishes interrupted commits and returns their names; deletes attempts that never became a commit."""
@@ -73,8 +111,8 @@ class TableCommits(CommitReader):
         summary = self.summary() if len(done) < len(names) else None
         for path, name in zip(intents, names, strict=True):
             is_done = name in done or (summary is not None and summary.covers(name))
-            self._finish(json.loads(self._files.read_text(path)), is_done=is_done)
-        self._files.delete(self._staging)
+            self._finish(Attempt.from_text(self._files.read_text(path)), is_done=is_done)
+        self._delete_attempts()
         return names
 
     def remove_replaced(self, until_ms: int | None) -> list[str]:
@@ -99,17 +137,32 @@ class TableCommits(CommitReader):
             self._files.delete(path)
         return there
 
-    def _finish(self, intent: Any, *, is_done: bool, is_new: bool = False) -> None:
+    def _delete_attempts(self) -> None:
+        """Deletes the staging directory except prepared attempts that no commit of the table has."""
+        kept: set[str] = set()
+        there = {path.split("/")[1] for path, *_ in self._files.list(self._staging)}
+        for file in sorted(each for each in there if each.endswith(_PREPARED)):
+            if self.find(name := file.removesuffix(_PREPARED)) is None:
+                kept |= {file, Attempt.from_text(self._files.read_text(self._prepared_path(name))).directory}
+        if not kept:
+            self._files.delete(self._staging)
+        for each in sorted(there - kept) if kept else ():
+            self._files.delete(f"{self._staging}/{each}")
+
+    def _finish(self, attempt: Attempt, *, is_done: bool, is_new: bool = False) -> None:
         """Moves the files of a commit and publishes it. `is_new`: no attempt has moved a file yet."""
-        commit = decode_commit(intent["commit"])
-        directory = f"{self._staging}/{intent['directory']}"
+        commit = attempt.commit
+        directory = f"{self._staging}/{attempt.directory}"
         if not is_done:
-            for source, target in intent["moves"].items():
+            for source, target in attempt.moves.items():
                 if is_new or not self._files.exists(target):
                     self._files.move(f"{directory}/{source}", target)
-            self._files.write_text(manifest_path(commit.name), to_text(intent["commit"]))
+            self._files.write_text(manifest_path(commit.name), to_text(encode_commit(commit)))
         self._files.delete(directory)
         self._files.delete(self._intent_path(commit.name))
+
+    def _prepared_path(self, name: str) -> str:
+        return f"{self._staging}/{name}{_PREPARED}"
 
     def _intent_path(self, name: str) -> str:
         return f"{self._staging}/{name}{JSON}"

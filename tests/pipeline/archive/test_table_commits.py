@@ -18,7 +18,7 @@ from pybroker.pipeline.archive.manifest import (
     compaction_name,
     current_files,
 )
-from pybroker.pipeline.archive.table_commits import COMPACTING, STAGING, TableCommits
+from pybroker.pipeline.archive.table_commits import COMPACTING, STAGING, Attempt, TableCommits
 from support.spark.breaking_files import BreakingFiles, KilledError
 
 
@@ -161,3 +161,23 @@ def test_each_commit_is_read_only_once(tmp_path: Path) -> None:
         publish(tmp_path, commit_of(number, f"file-{number}"), 1000)
         assert table.all() == [commit_of(each, f"file-{each}") for each in range(number + 1)]
     assert read == [f"manifest/{batch_name(number)}.json" for number in range(3)]
+
+
+def test_prepared_batch_is_published_with_its_first_files_after_a_crash(tmp_path: Path) -> None:
+    """What was told to others about its files stays true; other attempts are deleted."""
+    commit = commit_of(0, "a", "b")
+    attempt = Attempt(commit, "first", stage(tmp_path, "first", "a", "b"))
+    TableCommits(BreakingFiles(tmp_path)).prepare(attempt)
+    stage(tmp_path, "second", "c")
+
+    table = TableCommits(BreakingFiles(tmp_path))
+    assert table.recover() == []
+    assert not (tmp_path / "staging" / "second").exists()
+    assert table.prepared(commit.name, {}) is None, "other offsets"
+    assert table.prepared(batch_name(1), commit.ranges) is None
+    assert table.prepared(commit.name, commit.ranges) == attempt
+    table.publish(*attempt)
+    assert (table.all(), data_in(tmp_path)) == ([commit], ["data/a", "data/b"])
+
+    TableCommits(BreakingFiles(tmp_path)).recover()
+    assert BreakingFiles(tmp_path).list("staging") == [], "a published batch is no longer kept"
