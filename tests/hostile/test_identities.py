@@ -64,12 +64,12 @@ def full_fetch(partition_count: int, session_id: int = 0, epoch: int = 0) -> Fet
 
 
 def test_partitions_of_all_fetch_sessions_together_are_bounded(open_arena: OpenArena) -> None:
-    field = open_arena({"pybroker.fetch.sessions.max.partitions": "5000"})
+    field = open_arena({"pybroker.fetch.sessions.max.partitions": "2000"})
     with WireClient(field.servers) as client:
-        sessions = [client.ask(full_fetch(1000), 12).session_id for _ in range(50)]
+        sessions = [client.ask(full_fetch(400), 12).session_id for _ in range(50)]
         assert 0 not in sessions[:5]
         assert set(sessions[5:]) == {0}  # served without a session
-        grown = client.ask(full_fetch(2000, sessions[0], 1), 12)
+        grown = client.ask(full_fetch(500, sessions[0], 1), 12)
         assert grown.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     field.recovers(lines=0, mib=AT_REST_MIB + 16)
 
