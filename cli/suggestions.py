@@ -8,5 +8,5 @@ __all__ = ["did_you_mean"]
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
     """A suggestion for a word with a typing error, to be put behind the refusal; empty if nothing is near."""
-    near = get_close_matches(word, [each for each in known if each != word], n=1, cutoff=0.6)
+    near = get_close_matches(word, known, n=1, cutoff=0.6)
     return f"; did you mean {near[0]}?" if near else ""
