@@ -62,7 +62,10 @@ def compact_log(
     """Compact everything possible from the checkpoint on; return the new checkpoint. `between` is called before each
     swap.
     """
-    plan = plan_compaction(log, assessed(log, checkpoint, now_ms=now_ms), settings or Settings(), now_ms)
+    candidate = assessed(log, checkpoint, now_ms=now_ms)
+    if not candidate.cleanable_bytes:  # for instance because a transaction is open
+        return candidate.first_dirty_offset
+    plan = plan_compaction(log, candidate, settings or Settings(), now_ms)
     end_offset = -1
 
     def take(report: CompactionReport) -> None:
