@@ -268,22 +268,23 @@ class ClassicMember:
 
     async def _watch_topics(self) -> None:
         """A leader joins again when topics have come, grown or gone. Every member learns the ids of topics that came
-        after its assignment, or were made anew."""
+        after its assignment, and leaves topics that were made anew until they are assigned to it: a member of the
+        consumer protocol may have them, because they have another id.
+        """
         topics = await self._topics(self.membership.names if self._led is None else self._led[0])
         if self._led is not None and topics != self._led[1]:
             self._is_in = False
         owned = {(self._names[each.topic_id], each.number): each for each in self.owned}
-        for name, number in self._assigned:
+        for name, number in list(self._assigned):
             if name not in topics:
                 continue
             partition = OwnedPartition(topics[name][0], number)
-            self._names[partition.topic_id] = name
             before = owned.get((name, number))
-            if before == partition:
-                continue
-            if before is not None:
-                del self.owned[before]
-            self.owned[partition] = self._client.loop.time()
+            if before is None:
+                self._names[partition.topic_id] = name
+                self.owned[partition] = self._client.loop.time()
+            elif before != partition:
+                self._drop([before])
 
     async def _topics(self, names: Iterable[str]) -> Topics:
         """The ids and sizes of the topics that exist."""
