@@ -1,7 +1,7 @@
 """ReadShareGroupStateSummary (API 87): the start offsets of a share group's partitions, without the rest (KIP-932).
 
-v1 brings the number of offsets whose delivery is complete (KIP-1226). v0 is that of Kafka 4: in 3.9, where it is
-unstable and nobody uses it, the response lacks the leader epoch.
+v1 brings the leader epoch, which Kafka 4 sends in v0 too, and the number of offsets whose delivery is complete
+(KIP-1226). Unstable in 3.9, so it is not advertised.
 """
 
 from uuid import UUID
@@ -33,7 +33,7 @@ class PartitionResult(wire.Struct):
     error_code: int = wire.int16("0+", default=0)
     error_message: str | None = wire.string("0+", nullable="0+", default=None)
     state_epoch: int = wire.int32("0+", default=0)
-    leader_epoch: int = wire.int32("0+", default=0)
+    leader_epoch: int = wire.int32("1+", default=0, ignorable=True)
     start_offset: int = wire.int64("0+", default=0)
     delivery_complete_count: int = wire.int32("1+", default=-1, ignorable=True)
 

@@ -85,8 +85,9 @@ class States:
         asked = deleting.PartitionData(partition=partition)
         self._ask(deleting.DeleteShareGroupStateRequest, deleting.DeleteStateData, asked, 0, **fields)
 
-    def summarize(self, leader_epoch: int, partition: int = 0, note: str = "", version: int = 1) -> None:
-        self._talk.ask(self._summary(partition, leader_epoch), version, note=note)
+    def summarize(self, leader_epoch: int, partition: int = 0, note: str = "") -> None:
+        """In version 1: Kafka sends a field of it in version 0, too."""
+        self._talk.ask(self._summary(partition, leader_epoch), 1, note=note)
 
     def _summary(self, partition: int, leader_epoch: int) -> summarizing.ReadShareGroupStateSummaryRequest:
         asked = summarizing.PartitionData(partition=partition, leader_epoch=leader_epoch)

@@ -31,7 +31,6 @@ def states_begin_and_end(talk: Conversation) -> None:
     states.delete(note="again")
     states.read(3, note="deleted")
     states.read(0, partition=1)
-    states.summarize(0, partition=1, version=0)
 
 
 def states_are_written(talk: Conversation) -> None:
