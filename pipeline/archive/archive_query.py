@@ -90,20 +90,18 @@ class Archive:
         ranges = batch_ranges(self._files, CHECKPOINT, batch_id)
         if self._table.has(name, ranges):
             return
-        prepared = self._table.prepared(name, ranges)
-        attempt = prepared or self._attempt(frame, batch_id, ranges)
+        attempt = (prepared := self._table.prepared(name, ranges)) or self._attempt(frame, batch_id, ranges)
         letters = self._dead_letters
         if letters is not None and any(path.startswith(f"{TABLE}={DEAD_LETTERS}/") for path in attempt.moves):
             if prepared is None:
                 self._table.prepare(attempt)
             letters.send(f"{self._files.root}/{STAGING}/{attempt.directory}")
-        commit = attempt.commit
         self._table.publish(*attempt)
         if letters is not None:
             self._table.forget(name)
         for logs in self._logs:
-            logs.add(commit)
-        self.done.add(commit)
+            logs.add(attempt.commit)
+        self.done.add(attempt.commit)
         self._shortening.maybe_shorten(batch_id, self._catch_up)
 
     def _attempt(self, frame: DataFrame, batch_id: int, ranges: Ranges) -> Attempt:

@@ -5,9 +5,6 @@
 3. Each file is moved to its place. Readers that list files may see the new rows from here on.
 4. `manifest/<commit>.json` is written: readers of the manifest see the commit. Leftovers in `staging/` are deleted.
 Each kind of job has its own staging directory, so that an archive job and a compaction can run at once.
-
-A batch that tells others about its files before step 2 is prepared: `staging/<commit>.prepared` keeps its attempt, so
-that the repeated batch publishes the same files.
 """
 
 from __future__ import annotations
@@ -76,7 +73,9 @@ class TableCommits(CommitReader):
         return True
 
     def prepare(self, attempt: Attempt) -> None:
-        """Keeps an attempt until it is published, also through `recover`."""
+        """Keeps an attempt until it is published, also through `recover`. For a batch that tells others about its files
+        before it is published: when it is repeated, it must publish the same files.
+        """
         self._files.write_text(self._prepared_path(attempt.commit.name), attempt.to_text())
 
     def prepared(self, name: str, ranges: Ranges) -> Attempt | None:

@@ -164,7 +164,7 @@ def test_each_commit_is_read_only_once(tmp_path: Path) -> None:
 
 
 def test_prepared_batch_is_published_with_its_first_files_after_a_crash(tmp_path: Path) -> None:
-    """What was told to others about its files stays true; other attempts are deleted."""
+    """Others were told about the files of the first attempt. Later attempts are deleted."""
     commit = commit_of(0, "a", "b")
     attempt = Attempt(commit, "first", stage(tmp_path, "first", "a", "b"))
     TableCommits(BreakingFiles(tmp_path)).prepare(attempt)
