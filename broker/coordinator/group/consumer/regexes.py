@@ -14,7 +14,7 @@ from .....base.quiet_lines import QUIET
 from ....patterns.error import PatternError
 from ....patterns.pattern import compile_pattern
 from ..modern.topics import TopicLookup
-from ..modern.turns import Computation, Turns
+from ..modern.turns import ComputationsByGroup, Turns
 from .consumer_group import ConsumerGroup
 from .records import ResolvedPattern
 from .settings import ConsumerGroupSettings
@@ -55,7 +55,6 @@ class PatternResolution:
         resolved: Callable[[ConsumerGroup, Sequence[ResolvedPattern]], None],
     ) -> None:
         self._scheduler = turns.scheduler
-        self._turns = turns
         self._now_ms = now_ms
         self._refresh_s = settings.regex_refresh_ms / 1000
         self._topics = topics
@@ -64,7 +63,7 @@ class PatternResolution:
         """Grows whenever topics came or went."""
         self._last: dict[str, _LookUp] = {}
         """By group id."""
-        self._running: dict[str, Computation[list[ResolvedPattern]]] = {}
+        self._running = ComputationsByGroup[list[ResolvedPattern]](turns)
 
     def topics_came_or_went(self) -> None:
         self._version += 1
@@ -77,9 +76,10 @@ class PatternResolution:
         last = self._last.get(group.group_id)
         before_s = -inf if last is None else last.began_s
         self._last[group.group_id] = _LookUp(self._version, self._scheduler.time(), before_s)
-        self._running[group.group_id] = self._turns.begin(
+        self._running.begin(
+            group.group_id,
             self._steps(tuple(patterns), hidden),
-            partial(self._end, group),
+            partial(self._resolved, group),
             partial(self._fail, group),
         )
 
@@ -92,9 +92,7 @@ class PatternResolution:
     def end(self, group: ConsumerGroup) -> None:
         """The group was deleted, or is coordinated by another broker."""
         self._last.pop(group.group_id, None)
-        running = self._running.pop(group.group_id, None)
-        if running is not None:
-            running.cancel()
+        self._running.cancel(group.group_id)
 
     def _is_due(self, group: ConsumerGroup) -> bool:
         last = self._last.get(group.group_id)
@@ -124,11 +122,6 @@ class PatternResolution:
             yield
         return found
 
-    def _end(self, group: ConsumerGroup, found: list[ResolvedPattern]) -> None:
-        del self._running[group.group_id]
-        self._resolved(group, found)
-
     def _fail(self, group: ConsumerGroup, error: Exception) -> None:
-        del self._running[group.group_id]
         self.not_stored(group, group.subscriptions.patterns)
         logger.error("group %s: topics of patterns not found", group.group_id, exc_info=error)

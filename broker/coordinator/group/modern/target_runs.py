@@ -12,7 +12,7 @@ from .assignors.assignor import Assigned
 from .group import ModernGroup
 from .records import TargetEpoch, TargetMember
 from .target_changes import target_changes
-from .turns import Computation, Turns
+from .turns import ComputationsByGroup, Turns
 
 __all__ = ["ComputedTarget", "TargetRunsOf"]
 
@@ -54,7 +54,7 @@ class TargetRunsOf(ABC, Generic[G]):
         self._scheduler = turns.scheduler
         self._turns = turns
         self._computed = computed
-        self._running: dict[str, Computation[ComputedTarget]] = {}
+        self._running = ComputationsByGroup[ComputedTarget](turns)
         self._failed: dict[str, _Failure] = {}
         """By group id, the epoch for which no target could be computed or stored."""
         self._waiting: dict[str, list[Callable[[KafkaError | None], None]]] = {}
@@ -79,7 +79,8 @@ class TargetRunsOf(ABC, Generic[G]):
         if not is_due or group.is_dead or group_id in self._running:
             return
         self._failed.pop(group_id, None)
-        self._running[group_id] = self._turns.begin(
+        self._running.begin(
+            group_id,
             self._encoded_steps(group),
             partial(self._end, group, epoch),
             partial(self._fail, group, epoch, self._assignor_name(group)),
@@ -122,9 +123,7 @@ class TargetRunsOf(ABC, Generic[G]):
     def end(self, group: G) -> None:
         """The group was deleted, or is coordinated by another broker."""
         self._failed.pop(group.group_id, None)
-        running = self._running.pop(group.group_id, None)
-        if running is not None:
-            running.cancel()
+        self._running.cancel(group.group_id)
         self._release(group)
 
     def give_up(self, group: G, error: KafkaError) -> None:
@@ -135,7 +134,6 @@ class TargetRunsOf(ABC, Generic[G]):
         self._failed[group.group_id] = _Failure(epoch, error, self._scheduler.time() + _PAUSE_S)
 
     def _end(self, group: G, epoch: int, target: ComputedTarget) -> None:
-        del self._running[group.group_id]
         # A static member that returns under another member id leaves the epoch as it is.
         if group.epoch == epoch and group.members.keys() == target.assigned.keys():
             self._computed(group, target)
@@ -144,7 +142,6 @@ class TargetRunsOf(ABC, Generic[G]):
         self._release(group)
 
     def _fail(self, group: G, epoch: int, assignor: str, error: Exception) -> None:
-        del self._running[group.group_id]
         self._note_failure(group, epoch, UnknownServerError("The target assignment could not be computed."))
         logger.error("group %s: assignor %s failed in epoch %d", group.group_id, assignor, epoch, exc_info=error)
         self._release(group)

@@ -10,7 +10,7 @@ from functools import partial
 
 from .subscribed_topics import SubscribedTopics
 from .topics import TopicLookup
-from .turns import Computation, Turns
+from .turns import ComputationsByGroup, Turns
 
 __all__ = ["TopicHashes"]
 
@@ -24,9 +24,8 @@ class TopicHashes:
     """One computation a group at a time."""
 
     def __init__(self, turns: Turns, lookup: TopicLookup) -> None:
-        self._turns = turns
         self._lookup = lookup
-        self._running: dict[str, Computation[None]] = {}
+        self._running = ComputationsByGroup[None](turns)
         self._stale: set[str] = set()
         """The groups of which a topic changed during the computation."""
 
@@ -39,7 +38,8 @@ class TopicHashes:
         if group_id in self._running:
             self._stale.add(group_id)
             return
-        self._running[group_id] = self._turns.begin(
+        self._running.begin(
+            group_id,
             subscribed.hash_steps(self._lookup),
             lambda result: self._end(group_id, subscribed, done),
             partial(self._fail, group_id, subscribed, done),
@@ -48,12 +48,9 @@ class TopicHashes:
     def end(self, group_id: str) -> None:
         """The group was deleted, has another type now, or is coordinated by another broker."""
         self._stale.discard(group_id)
-        running = self._running.pop(group_id, None)
-        if running is not None:
-            running.cancel()
+        self._running.cancel(group_id)
 
     def _end(self, group_id: str, subscribed: SubscribedTopics, done: Callable[[], None]) -> None:
-        del self._running[group_id]
         done()
         if group_id in self._stale:
             self._stale.remove(group_id)

@@ -8,15 +8,17 @@ are, they take about a millisecond of each iteration of the event loop together.
 
 from collections import deque
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from .....base.timers import Scheduler
 
-__all__ = ["Computation", "Turns"]
+__all__ = ["Computation", "ComputationsByGroup", "Turns"]
 
 _TURN_S = 0.001
 
 Result = TypeVar("Result")
+Outcome = TypeVar("Outcome")
 
 
 class Computation(Generic[Result]):
@@ -96,3 +98,36 @@ class Turns:
             self._is_due = bool(running)
             if running:
                 self.scheduler.call_soon(self._take_turn)
+
+
+class ComputationsByGroup(Generic[Result]):
+    """Computations of one kind: of each group at most one at a time."""
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._running: dict[str, Computation[Result]] = {}
+
+    def __contains__(self, group_id: str) -> bool:
+        return group_id in self._running
+
+    def begin(
+        self,
+        group_id: str,
+        steps: Generator[None, None, Result],
+        done: Callable[[Result], None],
+        failed: Callable[[Exception], None],
+    ) -> None:
+        """Like `Turns.begin`. When ``done`` or ``failed`` is called, the computation of the group is over."""
+        self._running[group_id] = self._turns.begin(
+            steps, partial(self._end, group_id, done), partial(self._end, group_id, failed)
+        )
+
+    def cancel(self, group_id: str) -> None:
+        """End the computation of a group, if there is one, without a result."""
+        running = self._running.pop(group_id, None)
+        if running is not None:
+            running.cancel()
+
+    def _end(self, group_id: str, then: Callable[[Outcome], None], outcome: Outcome) -> None:
+        del self._running[group_id]
+        then(outcome)

@@ -12,7 +12,7 @@ from functools import partial
 from ..modern.assignors.assignor import run_through
 from ..modern.assignors.steps import Pace, sorted_in_steps
 from ..modern.topics import TopicLookup
-from ..modern.turns import Computation, Turns
+from ..modern.turns import ComputationsByGroup, Turns
 from .share_group import ShareGroup, TopicLook
 from .states import assignable_steps, with_new_partitions_steps
 from .targets import up_to_date_steps
@@ -46,9 +46,8 @@ class TopicLooks:
     """Looks at large groups, one look a group at a time. The next heartbeat of a member acts on it."""
 
     def __init__(self, turns: Turns, topics: TopicLookup) -> None:
-        self._turns = turns
         self._topics = topics
-        self._running: dict[str, Computation[TopicLook]] = {}
+        self._running = ComputationsByGroup[TopicLook](turns)
         self._stale: set[str] = set()
         """The groups of which a topic, or a state, changed during the look."""
 
@@ -65,19 +64,16 @@ class TopicLooks:
         if not is_due or group.group_id in self._running or not group.is_large:
             return
         group.subscribers.assume_hash(group.metadata_hash)
-        self._running[group.group_id] = self._turns.begin(
-            _steps(group, self._topics), partial(self._end, group), partial(self._fail, group)
+        self._running.begin(
+            group.group_id, _steps(group, self._topics), partial(self._end, group), partial(self._fail, group)
         )
 
     def end(self, group: ShareGroup) -> None:
         """The group was deleted, or is coordinated by another broker."""
         self._stale.discard(group.group_id)
-        running = self._running.pop(group.group_id, None)
-        if running is not None:
-            running.cancel()
+        self._running.cancel(group.group_id)
 
     def _end(self, group: ShareGroup, look: TopicLook) -> None:
-        del self._running[group.group_id]
         if group.group_id in self._stale:
             self._stale.remove(group.group_id)
             self.maybe_begin(group)
@@ -86,6 +82,5 @@ class TopicLooks:
 
     def _fail(self, group: ShareGroup, error: Exception) -> None:
         """The next heartbeat begins another look."""
-        del self._running[group.group_id]
         self._stale.discard(group.group_id)
         logger.error("group %s: changed topics not looked at", group.group_id, exc_info=error)
