@@ -90,8 +90,8 @@ class Archive:
         ranges = batch_ranges(self._files, CHECKPOINT, batch_id)
         if self._table.has(name, ranges):
             return
-        attempt = (prepared := self._table.prepared(name, ranges)) or self._attempt(frame, batch_id, ranges)
-        letters = self._dead_letters
+        prepared, letters = self._table.prepared(name, ranges), self._dead_letters
+        attempt = prepared or self._attempt(frame, batch_id, ranges)
         if letters is not None and any(path.startswith(f"{TABLE}={DEAD_LETTERS}/") for path in attempt.moves):
             if prepared is None:
                 self._table.prepare(attempt)

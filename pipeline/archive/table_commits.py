@@ -145,7 +145,8 @@ class TableCommits(CommitReader):
                 kept |= {file, Attempt.from_text(self._files.read_text(self._prepared_path(name))).directory}
         if not kept:
             self._files.delete(self._staging)
-        for each in sorted(there - kept) if kept else ():
+            return
+        for each in sorted(there - kept):
             self._files.delete(f"{self._staging}/{each}")
 
     def _finish(self, attempt: Attempt, *, is_done: bool, is_new: bool = False) -> None:
