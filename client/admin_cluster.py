@@ -12,6 +12,7 @@ from ..protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, 
 from .client_settings import ClientSettings
 from .cluster import Cluster
 from .connection import Connection
+from .refusal import refusal
 
 __all__ = ["GROUP", "TRANSACTION", "AdminCluster"]
 
@@ -70,8 +71,7 @@ class AdminCluster(Cluster):
         """The id of the broker that coordinates a group or, by ``kind``, a transactional id."""
         found = self.ask_any(FindCoordinatorRequest(key=key, key_type=kind))
         if found.error_code:
-            said = found.error_message or error_for(found.error_code)
-            raise error_for(found.error_code, f"{'group' if kind == GROUP else 'transactional id'} {key}: {said}")
+            raise refusal(found, f"{'group' if kind == GROUP else 'transactional id'} {key}")
         self._addresses[found.node_id] = found.host, found.port
         return int(found.node_id)
 

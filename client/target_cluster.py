@@ -16,6 +16,7 @@ from ..protocol.messages.init_producer_id import InitProducerIdRequest
 from ..protocol.messages.metadata import MetadataRequest
 from ..protocol.sentinels import LATEST
 from .cluster import Cluster
+from .refusal import refusal
 
 _TOPIC = 2
 _OF_THE_TOPIC = 1
@@ -133,5 +134,4 @@ class TargetCluster(Cluster):
 def _check(results: Iterable[Any], passed_over: ErrorCode) -> None:
     for result in results:
         if result.error_code not in (ErrorCode.NONE, passed_over):
-            said = result.error_message or error_for(result.error_code)
-            raise error_for(result.error_code, f"topic {result.name}: {said}")
+            raise refusal(result, f"topic {result.name}")

@@ -6,7 +6,8 @@ from typing import Any
 from ...base.acls import AclBinding
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
 from ...client.acl_messages import acl_creation
-from ...protocol.errors import KafkaError, error_for
+from ...client.refusal import refusal
+from ...protocol.errors import KafkaError
 from ...protocol.messages.create_acls import CreateAclsRequest
 from ...protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from ..output.columns import Column
@@ -85,8 +86,7 @@ def _sorted_out(rules: Iterable[AclBinding], results: Iterable[list[Any]]) -> tu
         if failed is None:
             changed.append(rule)
         else:
-            said = failed.error_message or error_for(failed.error_code)
-            failures.append(error_for(failed.error_code, f"{rule}: {said}"))
+            failures.append(refusal(failed, rule))
     return changed, failures
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
+from ...client.refusal import refusal
 from ...protocol.errors import ErrorCode, error_for
 from ...protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ...protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
@@ -129,8 +130,7 @@ def _refused(call: Call, wanted: Mapping[str, int], lowered: Collection[str]) ->
     request = UpdateFeaturesRequest(timeout_ms=timeout_ms, feature_updates=updates, validate_only=call.options.dry_run)
     response = call.cluster.ask_controller(request)
     if response.error_code:
-        said = response.error_message or error_for(response.error_code)
-        raise error_for(response.error_code, f"no level was changed: {said}")
+        raise refusal(response, "no level was changed")
     return {
         each.feature: (each.error_code, _reason(each.feature, each.error_code, each.error_message))
         for each in response.results

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ...client.admin_cluster import AdminCluster
-from ...protocol.errors import error_for
+from ...client.refusal import refusal
 from ...protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -37,4 +37,4 @@ def alter_settings(
     response = cluster.ask_any(request) if broker_id is None else cluster.ask_broker(broker_id, request)
     for result in response.responses:
         if result.error_code:
-            raise error_for(result.error_code, f"{resource}: {result.error_message or error_for(result.error_code)}")
+            raise refusal(result, resource)

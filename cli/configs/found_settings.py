@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ...client.admin_cluster import AdminCluster
+from ...client.refusal import refusal
 from ...protocol.errors import ErrorCode, UnsupportedVersionError, error_for
 from ...protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -78,6 +79,6 @@ def _described(
         if result is None:
             raise error_for(ErrorCode.UNKNOWN_SERVER_ERROR, f"{resource}: the response does not have it")
         if result.error_code:
-            raise error_for(result.error_code, f"{resource}: {result.error_message or error_for(result.error_code)}")
+            raise refusal(result, resource)
         settings.append(result.configs)
     return settings

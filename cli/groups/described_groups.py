@@ -6,6 +6,7 @@ from typing import Any
 from ...base.command_parser import FAILED, CommandError
 from ...base.frozen import frozen
 from ...client.admin_cluster import AdminCluster
+from ...client.refusal import refusal
 from ...protocol.apis import ApiKey
 from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode, KafkaError, error_for
@@ -105,7 +106,7 @@ def described_by(
         some = list(names[start : start + _GROUPS_IN_A_REQUEST])
         for each in cluster.ask_broker(coordinator, DescribeGroupsRequest(groups=some)).groups:
             if each.error_code and each.error_code != ErrorCode.GROUP_ID_NOT_FOUND:
-                failures.append(_failure(each))
+                failures.append(refusal(each, f"group {each.group_id}"))
             else:
                 found[each.group_id] = _classic_group(each, coordinator)
     newest_version = cluster.connection_to(coordinator).newest_version
@@ -117,14 +118,9 @@ def described_by(
             if not each.error_code:
                 found[each.group_id] = describe.group(each, coordinator)
             elif each.error_code not in _OTHER_TYPE:
-                failures.append(_failure(each))
+                failures.append(refusal(each, f"group {each.group_id}"))
                 found.pop(each.group_id, None)
     return found, failures
-
-
-def _failure(group: Any) -> KafkaError:
-    said = group.error_message or error_for(group.error_code)
-    return error_for(group.error_code, f"group {group.group_id}: {said}")
 
 
 def _classic_group(group: Any, coordinator: int) -> DescribedGroup:

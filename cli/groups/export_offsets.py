@@ -19,12 +19,9 @@ def _run(call: Call) -> int:
     found = described_group(call.cluster, group)
     committed = offsets_of(call.cluster, found)
     if not committed:
-        is_missing = found.state == DEAD
-        raise (
-            missing_group(call.cluster, group)
-            if is_missing
-            else CommandError(f"group {group} has no offsets", NOT_THERE)
-        )
+        if found.state == DEAD:
+            raise missing_group(call.cluster, group)
+        raise CommandError(f"group {group} has no offsets", NOT_THERE)
     rows = [
         CommittedOffset(topic=at.topic, partition=at.partition, offset=each.offset) for at, each in committed.items()
     ]

@@ -7,8 +7,9 @@ from typing import Any
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...client.committed_offsets import Committed, committed_offsets
+from ...client.refusal import refusal
 from ...protocol.apis import ApiKey
-from ...protocol.errors import KafkaError, error_for
+from ...protocol.errors import KafkaError
 from .described_groups import SHARE, DescribedGroup
 from .partition_offsets import committed_by
 from .shapes import OffsetChange
@@ -63,8 +64,7 @@ def _share_offsets(
     asked = [DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=topics) for group in groups]
     for answer in cluster.ask_broker(coordinator, DescribeShareGroupOffsetsRequest(groups=asked)).groups:
         if answer.error_code:
-            said = answer.error_message or error_for(answer.error_code)
-            raise error_for(answer.error_code, f"group {answer.group_id}: {said}")
+            raise refusal(answer, f"group {answer.group_id}")
         found[answer.group_id] = dict(sorted(_begun(answer)))
     return found
 
@@ -101,11 +101,10 @@ def set_share_offsets(
     )
     answer = cluster.retried(lambda: cluster.ask_coordinator(group, request))
     if answer.error_code:
-        raise error_for(answer.error_code, f"group {group}: {answer.error_message or error_for(answer.error_code)}")
+        raise refusal(answer, f"group {group}")
     return {
-        TopicPartition(topic.topic_name, each.partition_index): error_for(
-            each.error_code,
-            f"{topic.topic_name}-{each.partition_index}: {each.error_message or error_for(each.error_code)}",
+        TopicPartition(topic.topic_name, each.partition_index): refusal(
+            each, f"{topic.topic_name}-{each.partition_index}"
         )
         for topic in answer.responses
         for each in topic.partitions

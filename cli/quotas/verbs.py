@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
-from ...protocol.errors import error_for
+from ...client.refusal import refusal
 from ...protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     OpData,
@@ -99,8 +99,7 @@ def _change(call: Call, values: Mapping[str, float | None]) -> int:
     )
     for entry in call.cluster.ask_any(request).entries:
         if entry.error_code:
-            said = entry.error_message or error_for(entry.error_code)
-            raise error_for(entry.error_code, f"{entity_text(entity.items())}: {said}")
+            raise refusal(entry, entity_text(entity.items()))
     call.output.rows([quota_row(entity, *each) for each in values.items()], _COLUMNS, name=_entity_of)
     if call.options.dry_run:
         call.output.say("nothing was changed (--dry-run)")

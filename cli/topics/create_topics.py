@@ -1,8 +1,9 @@
 """``pybroker topics create``."""
 
 from ...base.command_parser import CommandParser, named_values
+from ...client.refusal import refusal
 from ...client.topic_leaders import wait_for_leaders
-from ...protocol.errors import ErrorCode, error_for
+from ...protocol.errors import ErrorCode
 from ...protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from ..verb import Call, Verb
 from .changes import print_changes
@@ -49,8 +50,7 @@ def _run(call: Call) -> int:
         if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS and options.if_not_exists:
             changes.append(TopicChange(topic=result.name, change="unchanged", is_dry_run=options.dry_run))
         elif result.error_code:
-            said = result.error_message or error_for(result.error_code)
-            failures.append(error_for(result.error_code, f"topic {result.name}: {said}"))
+            failures.append(refusal(result, f"topic {result.name}"))
         else:
             changes.append(TopicChange(topic=result.name, change="created", is_dry_run=options.dry_run))
     if options.wait and not options.dry_run:

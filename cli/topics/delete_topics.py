@@ -1,7 +1,8 @@
 """``pybroker topics delete``."""
 
 from ...base.command_parser import CommandParser
-from ...protocol.errors import ErrorCode, error_for
+from ...client.refusal import refusal
+from ...protocol.errors import ErrorCode
 from ...protocol.messages.delete_topics import DeleteTopicsRequest
 from ..output.confirmation import confirm
 from ..verb import Call, Verb
@@ -37,8 +38,7 @@ def _run(call: Call) -> int:
     request = DeleteTopicsRequest(topic_names=names, timeout_ms=round(options.timeout * 1000))
     for result in call.cluster.ask_controller(request).responses:
         if result.error_code:
-            said = result.error_message or error_for(result.error_code)
-            failures.append(error_for(result.error_code, f"topic {result.name}: {said}"))
+            failures.append(refusal(result, f"topic {result.name}"))
         else:
             changes.append(TopicChange(topic=result.name or "", change="deleted", is_dry_run=False))
     return print_changes(call, changes, failures)

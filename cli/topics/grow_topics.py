@@ -1,7 +1,7 @@
 """``pybroker topics grow``."""
 
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
-from ...protocol.errors import error_for
+from ...client.refusal import refusal
 from ...protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from ..verb import Call, Verb
 from .changes import print_changes
@@ -31,8 +31,7 @@ def _run(call: Call) -> int:
     changes, failures = [], []
     for result in call.cluster.ask_controller(request).results:
         if result.error_code:
-            said = result.error_message or error_for(result.error_code)
-            failures.append(error_for(result.error_code, f"topic {result.name}: {said}"))
+            failures.append(refusal(result, f"topic {result.name}"))
         else:
             changes.append(TopicChange(topic=result.name, change="changed", is_dry_run=options.dry_run))
     if changes and not options.dry_run:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import TRANSACTION, AdminCluster
 from ...client.connection import Connection
+from ...client.refusal import refusal
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.messages.describe_producers import DescribeProducersRequest, ProducerState, TopicRequest
 from ...protocol.messages.describe_transactions import DescribeTransactionsRequest
@@ -105,8 +106,7 @@ def active_producers(
             for each in topic.partitions:
                 at = TopicPartition(topic.name, each.partition_index)
                 if each.error_code:
-                    said = each.error_message or error_for(each.error_code)
-                    failures.append(error_for(each.error_code, f"{at}: {said}"))
+                    failures.append(refusal(each, at))
                     continue
                 found[at] = each.active_producers
     return found

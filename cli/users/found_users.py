@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from ...client.admin_cluster import AdminCluster
-from ...protocol.errors import ErrorCode, error_for
+from ...client.refusal import refusal
+from ...protocol.errors import ErrorCode
 from ...protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
 from ...protocol.scram import SCRAM_MECHANISMS
 from .shapes import Credential, ScramUser
@@ -20,15 +21,13 @@ def found_users(cluster: AdminCluster, names: Sequence[str] | None = None) -> li
     asked = None if names is None else [UserName(name=name) for name in names]
     response = cluster.ask_any(DescribeUserScramCredentialsRequest(users=asked))
     if response.error_code:
-        said = response.error_message or error_for(response.error_code)
-        raise error_for(response.error_code, f"users cannot be listed: {said}")
+        raise refusal(response, "users cannot be listed")
     users = []
     for result in sorted(response.results, key=lambda each: each.user):
         if result.error_code == ErrorCode.RESOURCE_NOT_FOUND:
             continue
         if result.error_code:
-            said = result.error_message or error_for(result.error_code)
-            raise error_for(result.error_code, f"user {result.user}: {said}")
+            raise refusal(result, f"user {result.user}")
         credentials = tuple(
             Credential(mechanism=_NAMES.get(each.mechanism, f"unknown {each.mechanism}"), iterations=each.iterations)
             for each in sorted(result.credential_infos, key=lambda each: each.mechanism)

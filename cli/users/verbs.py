@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
-from ...protocol.errors import error_for
+from ...client.refusal import refusal
 from ...protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
@@ -126,8 +126,7 @@ def _alter(call: Call, request: AlterUserScramCredentialsRequest) -> None:
     response: Any = call.cluster.ask_controller(request)
     for result in response.results:
         if result.error_code:
-            said = result.error_message or error_for(result.error_code)
-            raise error_for(result.error_code, f"user {result.user}: {said}")
+            raise refusal(result, f"user {result.user}")
 
 
 def _print(call: Call, change: str, mechanisms: list[ScramMechanism]) -> int:

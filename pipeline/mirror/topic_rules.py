@@ -12,8 +12,9 @@ from ...client.acl_messages import acl_creation, bindings_in
 from ...client.admin_cluster import AdminCluster
 from ...client.client_settings import ClientSettings
 from ...client.given_options import OptionError
+from ...client.refusal import refusal
 from ...client.target_cluster import TargetCluster
-from ...protocol.errors import KafkaError, error_for
+from ...protocol.errors import KafkaError
 from ...protocol.messages.create_acls import CreateAclsRequest
 from ...protocol.messages.describe_acls import DescribeAclsRequest
 from ..options.options import Options
@@ -104,8 +105,7 @@ def carry_acls(source: ClientSettings, target: ClientSettings, topics: Collectio
         with AdminCluster(target) as cluster:
             for result in cluster.ask_controller(request).results:
                 if result.error_code:
-                    said = result.error_message or error_for(result.error_code)
-                    raise error_for(result.error_code, f"an ACL of the target: {said}")
+                    raise refusal(result, "an ACL of the target")
     return len(wanted)
 
 

@@ -1,0 +1,12 @@
+"""The errors that brokers send in parts of their responses."""
+
+from typing import Any
+
+from ..protocol.errors import KafkaError, error_for
+
+__all__ = ["refusal"]
+
+
+def refusal(part: Any, what: object) -> KafkaError:
+    """The error of a part of a response, which is about ``what``, in the broker's words if it sent any."""
+    return error_for(part.error_code, f"{what}: {part.error_message or error_for(part.error_code)}")
