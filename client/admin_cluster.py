@@ -12,7 +12,7 @@ from ..protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, 
 from .client_settings import ClientSettings
 from .cluster import Cluster
 from .connection import Connection
-from .refusal import refusal
+from .response_error import response_error
 
 __all__ = ["GROUP", "TRANSACTION", "AdminCluster"]
 
@@ -71,7 +71,7 @@ class AdminCluster(Cluster):
         """The id of the broker that coordinates a group or, by ``kind``, a transactional id."""
         found = self.ask_any(FindCoordinatorRequest(key=key, key_type=kind))
         if found.error_code:
-            raise refusal(found, f"{'group' if kind == GROUP else 'transactional id'} {key}")
+            raise response_error(found, f"{'group' if kind == GROUP else 'transactional id'} {key}")
         self._addresses[found.node_id] = found.host, found.port
         return int(found.node_id)
 

@@ -16,7 +16,7 @@ from ..protocol.messages.init_producer_id import InitProducerIdRequest
 from ..protocol.messages.metadata import MetadataRequest
 from ..protocol.sentinels import LATEST
 from .cluster import Cluster
-from .refusal import refusal
+from .response_error import response_error
 
 _TOPIC = 2
 _OF_THE_TOPIC = 1
@@ -134,4 +134,4 @@ class TargetCluster(Cluster):
 def _check(results: Iterable[Any], passed_over: ErrorCode) -> None:
     for result in results:
         if result.error_code not in (ErrorCode.NONE, passed_over):
-            raise refusal(result, f"topic {result.name}")
+            raise response_error(result, f"topic {result.name}")

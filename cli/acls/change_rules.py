@@ -6,7 +6,7 @@ from typing import Any
 from ...base.acls import AclBinding
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
 from ...client.acl_messages import acl_creation
-from ...client.refusal import refusal
+from ...client.response_error import response_error
 from ...protocol.errors import KafkaError
 from ...protocol.messages.create_acls import CreateAclsRequest
 from ...protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
@@ -86,7 +86,7 @@ def _sorted_out(rules: Iterable[AclBinding], results: Iterable[list[Any]]) -> tu
         if failed is None:
             changed.append(rule)
         else:
-            failures.append(refusal(failed, rule))
+            failures.append(response_error(failed, rule))
     return changed, failures
 
 

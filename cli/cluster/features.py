@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
-from ...client.refusal import refusal
+from ...client.response_error import response_error
 from ...protocol.errors import ErrorCode, error_for
 from ...protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ...protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
@@ -130,7 +130,7 @@ def _refused(call: Call, wanted: Mapping[str, int], lowered: Collection[str]) ->
     request = UpdateFeaturesRequest(timeout_ms=timeout_ms, feature_updates=updates, validate_only=call.options.dry_run)
     response = call.cluster.ask_controller(request)
     if response.error_code:
-        raise refusal(response, "no level was changed")
+        raise response_error(response, "no level was changed")
     return {
         each.feature: (each.error_code, _reason(each.feature, each.error_code, each.error_message))
         for each in response.results

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
-from ...client.refusal import refusal
+from ...client.response_error import response_error
 from ...protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -32,7 +32,7 @@ def moves_under_way(cluster: AdminCluster, timeout_ms: int) -> dict[TopicPartiti
     request = ListPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=None)
     response = cluster.ask_controller(request)
     if response.error_code:
-        raise refusal(response, "moves cannot be listed")
+        raise response_error(response, "moves cannot be listed")
     return {
         TopicPartition(topic.name, each.partition_index): each for topic in response.topics for each in topic.partitions
     }
@@ -57,13 +57,13 @@ def change_moves(
     )
     response = cluster.ask_controller(request)
     if response.error_code:
-        raise refusal(response, "moves cannot be changed")
+        raise response_error(response, "moves cannot be changed")
     done = []
     for topic in response.responses:
         for result in topic.partitions:
             at = TopicPartition(topic.name, result.partition_index)
             if result.error_code:
-                failures.append(refusal(result, at))
+                failures.append(response_error(result, at))
             else:
                 done.append(at)
     return sorted(done)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ...client.admin_cluster import AdminCluster
-from ...client.refusal import refusal
+from ...client.response_error import response_error
 from ...protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -37,4 +37,4 @@ def alter_settings(
     response = cluster.ask_any(request) if broker_id is None else cluster.ask_broker(broker_id, request)
     for result in response.responses:
         if result.error_code:
-            raise refusal(result, resource)
+            raise response_error(result, resource)

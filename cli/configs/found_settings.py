@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ...client.admin_cluster import AdminCluster
-from ...client.refusal import refusal
+from ...client.response_error import response_error
 from ...protocol.errors import ErrorCode, UnsupportedVersionError, error_for
 from ...protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -79,6 +79,6 @@ def _described(
         if result is None:
             raise error_for(ErrorCode.UNKNOWN_SERVER_ERROR, f"{resource}: the response does not have it")
         if result.error_code:
-            raise refusal(result, resource)
+            raise response_error(result, resource)
         settings.append(result.configs)
     return settings

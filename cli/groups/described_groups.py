@@ -6,7 +6,7 @@ from typing import Any
 from ...base.command_parser import FAILED, CommandError
 from ...base.frozen import frozen
 from ...client.admin_cluster import AdminCluster
-from ...client.refusal import refusal
+from ...client.response_error import response_error
 from ...protocol.apis import ApiKey
 from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode, KafkaError, error_for
@@ -106,7 +106,7 @@ def described_by(
         some = list(names[start : start + _GROUPS_IN_A_REQUEST])
         for each in cluster.ask_broker(coordinator, DescribeGroupsRequest(groups=some)).groups:
             if each.error_code and each.error_code != ErrorCode.GROUP_ID_NOT_FOUND:
-                failures.append(refusal(each, f"group {each.group_id}"))
+                failures.append(response_error(each, f"group {each.group_id}"))
             else:
                 found[each.group_id] = _classic_group(each, coordinator)
     newest_version = cluster.connection_to(coordinator).newest_version
@@ -118,7 +118,7 @@ def described_by(
             if not each.error_code:
                 found[each.group_id] = describe.group(each, coordinator)
             elif each.error_code not in _OTHER_TYPE:
-                failures.append(refusal(each, f"group {each.group_id}"))
+                failures.append(response_error(each, f"group {each.group_id}"))
                 found.pop(each.group_id, None)
     return found, failures
 

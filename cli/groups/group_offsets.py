@@ -7,7 +7,7 @@ from typing import Any
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import AdminCluster
 from ...client.committed_offsets import Committed, committed_offsets
-from ...client.refusal import refusal
+from ...client.response_error import response_error
 from ...protocol.apis import ApiKey
 from ...protocol.errors import KafkaError
 from .described_groups import SHARE, DescribedGroup
@@ -64,7 +64,7 @@ def _share_offsets(
     asked = [DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=topics) for group in groups]
     for answer in cluster.ask_broker(coordinator, DescribeShareGroupOffsetsRequest(groups=asked)).groups:
         if answer.error_code:
-            raise refusal(answer, f"group {answer.group_id}")
+            raise response_error(answer, f"group {answer.group_id}")
         found[answer.group_id] = dict(sorted(_begun(answer)))
     return found
 
@@ -101,9 +101,9 @@ def set_share_offsets(
     )
     answer = cluster.retried(lambda: cluster.ask_coordinator(group, request))
     if answer.error_code:
-        raise refusal(answer, f"group {group}")
+        raise response_error(answer, f"group {group}")
     return {
-        TopicPartition(topic.topic_name, each.partition_index): refusal(
+        TopicPartition(topic.topic_name, each.partition_index): response_error(
             each, f"{topic.topic_name}-{each.partition_index}"
         )
         for topic in answer.responses

@@ -1,7 +1,7 @@
 """Reads quotas from a cluster (DescribeClientQuotas)."""
 
 from ...client.admin_cluster import AdminCluster
-from ...client.refusal import refusal
+from ...client.response_error import response_error
 from ...protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 from ..output.columns import bytes_text
 from .entities import DEFAULT, KEYS, Entity
@@ -21,7 +21,7 @@ def found_quotas(cluster: AdminCluster, entity: Entity, *, is_strict: bool) -> l
     ]
     response = cluster.ask_any(DescribeClientQuotasRequest(components=components, strict=is_strict))
     if response.error_code:
-        raise refusal(response, "quotas cannot be listed")
+        raise response_error(response, "quotas cannot be listed")
     rows = [
         quota_row({part.entity_type: part.entity_name for part in entry.entity}, value.key, value.value)
         for entry in response.entries or ()

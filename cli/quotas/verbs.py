@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
-from ...client.refusal import refusal
+from ...client.response_error import response_error
 from ...protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     OpData,
@@ -99,7 +99,7 @@ def _change(call: Call, values: Mapping[str, float | None]) -> int:
     )
     for entry in call.cluster.ask_any(request).entries:
         if entry.error_code:
-            raise refusal(entry, entity_text(entity.items()))
+            raise response_error(entry, entity_text(entity.items()))
     call.output.rows([quota_row(entity, *each) for each in values.items()], _COLUMNS, name=_entity_of)
     if call.options.dry_run:
         call.output.say("nothing was changed (--dry-run)")

@@ -1,7 +1,7 @@
 """``pybroker topics copy``."""
 
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
-from ...client.refusal import refusal
+from ...client.response_error import response_error
 from ...protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from ..verb import Call, Verb
 from .changes import print_changes
@@ -37,7 +37,7 @@ def _run(call: Call) -> int:
     request = CreateTopicsRequest(topics=[new], timeout_ms=round(options.timeout * 1000), validate_only=options.dry_run)
     (result,) = call.cluster.ask_controller(request).topics
     if result.error_code:
-        return print_changes(call, (), [refusal(result, f"topic {options.new_topic}")])
+        return print_changes(call, (), [response_error(result, f"topic {options.new_topic}")])
     change = TopicChange(topic=options.new_topic, change="created", is_dry_run=options.dry_run)
     return print_changes(call, [change], ())
 

@@ -1,7 +1,7 @@
 """``pybroker topics create``."""
 
 from ...base.command_parser import CommandParser, named_values
-from ...client.refusal import refusal
+from ...client.response_error import response_error
 from ...client.topic_leaders import wait_for_leaders
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -50,7 +50,7 @@ def _run(call: Call) -> int:
         if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS and options.if_not_exists:
             changes.append(TopicChange(topic=result.name, change="unchanged", is_dry_run=options.dry_run))
         elif result.error_code:
-            failures.append(refusal(result, f"topic {result.name}"))
+            failures.append(response_error(result, f"topic {result.name}"))
         else:
             changes.append(TopicChange(topic=result.name, change="created", is_dry_run=options.dry_run))
     if options.wait and not options.dry_run:

@@ -1,7 +1,7 @@
 """``pybroker topics delete``."""
 
 from ...base.command_parser import CommandParser
-from ...client.refusal import refusal
+from ...client.response_error import response_error
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.delete_topics import DeleteTopicsRequest
 from ..output.confirmation import confirm
@@ -38,7 +38,7 @@ def _run(call: Call) -> int:
     request = DeleteTopicsRequest(topic_names=names, timeout_ms=round(options.timeout * 1000))
     for result in call.cluster.ask_controller(request).responses:
         if result.error_code:
-            failures.append(refusal(result, f"topic {result.name}"))
+            failures.append(response_error(result, f"topic {result.name}"))
         else:
             changes.append(TopicChange(topic=result.name or "", change="deleted", is_dry_run=False))
     return print_changes(call, changes, failures)

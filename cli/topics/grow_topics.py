@@ -1,7 +1,7 @@
 """``pybroker topics grow``."""
 
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
-from ...client.refusal import refusal
+from ...client.response_error import response_error
 from ...protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from ..verb import Call, Verb
 from .changes import print_changes
@@ -31,7 +31,7 @@ def _run(call: Call) -> int:
     changes, failures = [], []
     for result in call.cluster.ask_controller(request).results:
         if result.error_code:
-            failures.append(refusal(result, f"topic {result.name}"))
+            failures.append(response_error(result, f"topic {result.name}"))
         else:
             changes.append(TopicChange(topic=result.name, change="changed", is_dry_run=options.dry_run))
     if changes and not options.dry_run:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ...base.topic_partition import TopicPartition
 from ...client.admin_cluster import TRANSACTION, AdminCluster
 from ...client.connection import Connection
-from ...client.refusal import refusal
+from ...client.response_error import response_error
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.messages.describe_producers import DescribeProducersRequest, ProducerState, TopicRequest
 from ...protocol.messages.describe_transactions import DescribeTransactionsRequest
@@ -106,7 +106,7 @@ def active_producers(
             for each in topic.partitions:
                 at = TopicPartition(topic.name, each.partition_index)
                 if each.error_code:
-                    failures.append(refusal(each, at))
+                    failures.append(response_error(each, at))
                     continue
                 found[at] = each.active_producers
     return found

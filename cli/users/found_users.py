@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ...client.admin_cluster import AdminCluster
-from ...client.refusal import refusal
+from ...client.response_error import response_error
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
 from ...protocol.scram import SCRAM_MECHANISMS
@@ -21,13 +21,13 @@ def found_users(cluster: AdminCluster, names: Sequence[str] | None = None) -> li
     asked = None if names is None else [UserName(name=name) for name in names]
     response = cluster.ask_any(DescribeUserScramCredentialsRequest(users=asked))
     if response.error_code:
-        raise refusal(response, "users cannot be listed")
+        raise response_error(response, "users cannot be listed")
     users = []
     for result in sorted(response.results, key=lambda each: each.user):
         if result.error_code == ErrorCode.RESOURCE_NOT_FOUND:
             continue
         if result.error_code:
-            raise refusal(result, f"user {result.user}")
+            raise response_error(result, f"user {result.user}")
         credentials = tuple(
             Credential(mechanism=_NAMES.get(each.mechanism, f"unknown {each.mechanism}"), iterations=each.iterations)
             for each in sorted(result.credential_infos, key=lambda each: each.mechanism)

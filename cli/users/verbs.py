@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
-from ...client.refusal import refusal
+from ...client.response_error import response_error
 from ...protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
@@ -126,7 +126,7 @@ def _alter(call: Call, request: AlterUserScramCredentialsRequest) -> None:
     response: Any = call.cluster.ask_controller(request)
     for result in response.results:
         if result.error_code:
-            raise refusal(result, f"user {result.user}")
+            raise response_error(result, f"user {result.user}")
 
 
 def _print(call: Call, change: str, mechanisms: list[ScramMechanism]) -> int:

@@ -12,7 +12,7 @@ from ...client.acl_messages import acl_creation, bindings_in
 from ...client.admin_cluster import AdminCluster
 from ...client.client_settings import ClientSettings
 from ...client.given_options import OptionError
-from ...client.refusal import refusal
+from ...client.response_error import response_error
 from ...client.target_cluster import TargetCluster
 from ...protocol.errors import KafkaError
 from ...protocol.messages.create_acls import CreateAclsRequest
@@ -105,7 +105,7 @@ def carry_acls(source: ClientSettings, target: ClientSettings, topics: Collectio
         with AdminCluster(target) as cluster:
             for result in cluster.ask_controller(request).results:
                 if result.error_code:
-                    raise refusal(result, "an ACL of the target")
+                    raise response_error(result, "an ACL of the target")
     return len(wanted)
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 from ..protocol.errors import KafkaError, error_for
 
-__all__ = ["refusal"]
+__all__ = ["response_error"]
 
 
-def refusal(part: Any, what: object) -> KafkaError:
+def response_error(part: Any, what: object) -> KafkaError:
     """The error of a part of a response, which is about ``what``, in the broker's words if it sent any."""
     return error_for(part.error_code, f"{what}: {part.error_message or error_for(part.error_code)}")
