@@ -27,6 +27,7 @@ from ..protocol.errors import (
 )
 from ..protocol.records.batch import iter_batches
 from ..storage.errors import record_errors_of
+from ..storage.log.append_chain import UNCHAINED, AppendChain
 from ..storage.log.log import Log
 from ..storage.log.log_append import LeaderAppend, LogAppendInfo
 from ..storage.producers.producer_state import AppendOrigin
@@ -225,7 +226,9 @@ class PartitionSet:
             done(self._refusal(hosted, error, request))
             return
         hosted.strand.append(
-            LeaderAppend(request.records, partition.leader_epoch, request.now_ms, request.origin, request.guard),
+            LeaderAppend(
+                request.records, partition.leader_epoch, request.now_ms, request.origin, request.guard, request.chain
+            ),
             partial(self._appended, hosted, request, done),
         )
 
@@ -308,6 +311,7 @@ class PartitionSet:
         timeout_ms: int = 5000,
         required_acks: int = -1,
         guard: VerificationGuard | None = None,
+        chain: AppendChain = UNCHAINED,
     ) -> "asyncio.Future[int]":
         """Append for a coordinator: the base offset, once acknowledged. The future raises KafkaError."""
         future: asyncio.Future[int] = self._loop.create_future()
@@ -330,6 +334,7 @@ class PartitionSet:
                 allow_internal=True,
                 origin=AppendOrigin.COORDINATOR,
                 guard=guard,
+                chain=chain,
             ),
             done,
         )

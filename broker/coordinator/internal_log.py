@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple, Protocol
 
 from ...protocol.errors import ErrorCode, KafkaError
+from ...storage.log.append_chain import UNCHAINED, AppendChain
 from ...storage.producers.verification_guards import VerificationGuard
 
 __all__ = ["AppendDone", "AppendOutcome", "InternalAppend", "InternalLog", "RecordSink"]
@@ -13,13 +14,14 @@ class InternalAppend(NamedTuple):
     """A batch for a partition of the topic.
 
     Without ``awaits_replicas`` it is written to this broker only, even when too few replicas are in sync. ``guard``:
-    proof that the coordinator verified the batch's transaction.
+    proof that the coordinator verified the batch's transaction. ``chain``: the batches on which it builds.
     """
 
     partition: int
     records: bytes
     awaits_replicas: bool = True
     guard: VerificationGuard | None = None
+    chain: AppendChain = UNCHAINED
 
 
 class InternalLog(Protocol):
@@ -59,6 +61,10 @@ class InternalLog(Protocol):
 
     def refusal(self, partition: int) -> ErrorCode:
         """Why a batch would be refused now, as with too few replicas in sync. NONE: no reason is known."""
+        ...
+
+    def is_load_committed(self, partition: int) -> bool:
+        """Whether all that was read of the partition is committed. False: another leader may never have had it."""
         ...
 
     def is_leader(self, partition: int) -> bool:

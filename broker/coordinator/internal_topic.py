@@ -93,6 +93,8 @@ class InternalTopic:
         self._partitions = partitions
         self._cache = cache
         self._now_ms = now_ms
+        self._loaded_ends: dict[int, int] = {}
+        """By partition, the end of what was read, until it is committed."""
         self._loads: list[asyncio.Future[None]] = []
         """Loads that wait for the topic's metadata."""
         if settings.loads_committed:
@@ -115,6 +117,7 @@ class InternalTopic:
             settings.timeout_ms,
             settings.required_acks if append.awaits_replicas else _LEADER_ALONE,
             append.guard,
+            append.chain,
         )
 
     def read(self, partition: int) -> AsyncIterator[memoryview]:
@@ -130,6 +133,18 @@ class InternalTopic:
     async def after_load(self, partition: int) -> None:
         if self._settings.loads_committed:
             await self._partitions.all_committed(TopicPartition(self.topic, partition))
+        elif (hosted := self._partitions.get(TopicPartition(self.topic, partition))) is not None:
+            self._loaded_ends[partition] = hosted.log.log_end_offset
+
+    def is_load_committed(self, partition: int) -> bool:
+        end_offset = self._loaded_ends.get(partition)
+        if end_offset is None:
+            return True
+        hosted = self._partitions.get(TopicPartition(self.topic, partition))
+        if hosted is not None and hosted.partition.high_watermark < end_offset:
+            return False
+        del self._loaded_ends[partition]
+        return True
 
     def _metadata_updated(self) -> None:
         if self._loads and self._cache.has_topic(self.topic):

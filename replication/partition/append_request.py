@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from ...base.topic_partition import TopicPartition
+from ...storage.log.append_chain import UNCHAINED, AppendChain
 from ...storage.producers.producer_state import AppendOrigin
 from ...storage.producers.verification_guards import VerificationGuard
 
@@ -14,8 +15,7 @@ class AppendRequest(NamedTuple):
 
     ``records`` may be patched in place. ``required_acks``: 0, 1, or -1, which waits until the high watermark covers the
     records, at most ``timeout_ms``. ``now_ms`` is the wall clock, for timestamps. ``allow_internal``: internal topics
-    may be written. ``guard``: proof that the coordinator verified the transaction these records start; None when no
-    proof is needed.
+    may be written. ``guard`` and ``chain``: see `LeaderAppend`.
     """
 
     topic_partition: TopicPartition
@@ -26,3 +26,4 @@ class AppendRequest(NamedTuple):
     allow_internal: bool = False
     origin: AppendOrigin = AppendOrigin.CLIENT
     guard: VerificationGuard | None = None
+    chain: AppendChain = UNCHAINED

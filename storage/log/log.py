@@ -242,8 +242,7 @@ class Log:
     def append_unless_roll_needed(self, append: LeaderAppend | FollowerAppend) -> LogAppendInfo | PreparedAppend:
         """Append, unless a new segment must be created first.
 
-        Then nothing is written and the prepared append is returned. The caller passes it to `append_to_new_segment`
-        before any other step.
+        Then nothing is written, and the caller passes the returned append to `append_to_new_segment` before any step.
         """
         try:
             return self._append_unless_roll_needed(append)
@@ -275,7 +274,8 @@ class Log:
         return appended(prepared, self.view.log_start_offset)
 
     def refused(self, append: LeaderAppend | FollowerAppend, error: KafkaError) -> None:
-        """Remember a client's refused batch, so that the producer's next batches are refused too."""
+        """Remember a client's refused batch, so that the producer's next batches are refused too; break a chain off."""
+        append.chain.break_off()
         if append.origin is AppendOrigin.CLIENT:
             refused = refused_batch(append.records, error, append.now_ms)
             if refused is not None:
@@ -302,6 +302,7 @@ class Log:
         self.files.check_online()
         if append.leader_epoch is not None:
             self.check_fence(append.leader_epoch)
+        append.chain.check()
         if isinstance(append, FollowerAppend):
             return prepare_replica_append(append.records, self.topic_partition, next_offset)
         now_ms = append.now_ms
@@ -488,8 +489,7 @@ class Log:
     def write_truncated_epochs(self, changed: bool) -> None:
         """Write the leader epochs after some were removed.
 
-        A full disk is ignored, because truncation and retention free space, and the next start removes the same
-        entries.
+        A full disk is ignored: truncation and retention free space, and the next start removes the same entries.
         """
         with suppress(NoSpaceError):
             self._write_epochs_if(changed)

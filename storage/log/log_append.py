@@ -9,12 +9,14 @@ from ...protocol.records.batch import NO_TIMESTAMP
 from ..producers.prepared_append import PreparedAppend
 from ..producers.producer_state import AppendOrigin, BatchMetadata
 from ..producers.verification_guards import VerificationGuard
+from .append_chain import UNCHAINED, AppendChain
 
 
 class LeaderAppend(NamedTuple):
     """Records that get offsets and `leader_epoch`, the epoch in which they were accepted. May be patched in place.
 
     `guard`: proof that the coordinator verified the transaction these records start; None when no proof is needed.
+    `chain`: the appends on which these records build.
     """
 
     records: Buffer
@@ -22,6 +24,7 @@ class LeaderAppend(NamedTuple):
     now_ms: int
     origin: AppendOrigin = AppendOrigin.CLIENT
     guard: VerificationGuard | None = None
+    chain: AppendChain = UNCHAINED
 
 
 class FollowerAppend(NamedTuple):
@@ -41,6 +44,10 @@ class FollowerAppend(NamedTuple):
     @property
     def guard(self) -> None:
         return None
+
+    @property
+    def chain(self) -> AppendChain:
+        return UNCHAINED
 
 
 class LogAppendInfo(NamedTuple):

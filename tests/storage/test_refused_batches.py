@@ -17,11 +17,13 @@ from pybroker.protocol.errors import (
     OutOfOrderSequenceError,
     RecordTooLargeError,
 )
+from pybroker.storage.log.append_chain import UNCHAINED, AppendChain
 from pybroker.storage.log.append_group import append_together
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import FollowerAppend, LeaderAppend, LogAppendInfo
 from pybroker.storage.log.strand import Strand
 from pybroker.storage.log_config import LogConfig
+from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.producers.refused_batches import RefusedBatch, RefusedBatches, refused_batch
 from support.logs.storage_faults import FaultyFiles
 from support.logs.storage_logs import NOW_MS, TP, batch_of, open_log
@@ -45,6 +47,10 @@ def log(tmp_path: Path, files: FaultyFiles) -> Log:
 def append_of(sequence: int, *, producer_id: int = 1, epoch: int = 0, leader_epoch: int = 0) -> LeaderAppend:
     records = batch_of(str(sequence), producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence)
     return LeaderAppend(records, leader_epoch, NOW_MS)
+
+
+def chained(value: str, chain: AppendChain = UNCHAINED) -> LeaderAppend:
+    return LeaderAppend(batch_of(value), 0, NOW_MS, AppendOrigin.COORDINATOR, chain=chain)
 
 
 def fill(files: FaultyFiles) -> None:
@@ -312,3 +318,20 @@ def test_only_errors_after_which_clients_send_again_are_remembered() -> None:
     found = refused_batch(records, NotLeaderOrFollowerError(str(TP)), NOW_MS)
     assert found is not None
     assert found[:4] == (1, 0, 4, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
+@together_or_not
+def test_batches_of_a_chain_stay_refused_after_one_of_them_was(
+    log: Log, files: FaultyFiles, append_all: AppendAll
+) -> None:
+    """There is space again before the second, as for a smaller one at once. The state behind the chain is unknown then,
+    and is read anew, with a new chain. Batches of other chains are not concerned."""
+    chain, other = AppendChain(), AppendChain()
+    assert codes(append_all(log, [chained("a", chain)])) == [ErrorCode.NONE]
+    fill(files)
+    assert codes(append_all(log, [chained("b", chain)])) == [ErrorCode.KAFKA_STORAGE_ERROR]
+    files.fault = None
+    several = [chained("c", chain), chained("d", other), chained("e"), chained("f", chain)]
+    refused, accepted = ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NONE
+    assert codes(append_all(log, several)) == [refused, accepted, accepted, refused]
+    assert log.log_end_offset == 3

@@ -50,6 +50,7 @@ class GroupParts:
             Codec(settings.compression_codec),
             internal_log.refusal,
             internal_log.max_batch_bytes,
+            internal_log.is_load_committed,
         )
         self.log = log
         self.turns = Turns(scheduler)

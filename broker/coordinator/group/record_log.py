@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from ....protocol.errors import ErrorCode
 from ....protocol.records.compression import Codec
+from ....storage.log.append_chain import UNCHAINED, AppendChain
 from ..internal_log import AppendDone, InternalAppend, RecordSink
 from .offset_batch import TransactionalProducer, build_records
 
@@ -26,7 +27,8 @@ class RecordLog:
     """``partition_for``: the partition of a group id. ``now_ms``: the wall clock.
 
     ``refusal``: why a partition would refuse a batch now; NONE: no reason is known. ``max_batch_bytes``: of a
-    partition; None when it is not on this broker.
+    partition; None when it is not on this broker. ``is_load_committed``: whether all that was read of a partition is
+    committed.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class RecordLog:
         codec: Codec = Codec.NONE,
         refusal: Callable[[int], ErrorCode] = lambda partition: ErrorCode.NONE,
         max_batch_bytes: Callable[[int], int | None] = lambda partition: None,
+        is_load_committed: Callable[[int], bool] = lambda partition: True,
     ) -> None:
         self._sink = sink
         self._partition_for = partition_for
@@ -44,10 +47,15 @@ class RecordLog:
         self._codec = codec
         self._refusal = refusal
         self._max_batch_bytes = max_batch_bytes
+        self._is_load_committed = is_load_committed
 
     def refusal(self, group_id: str) -> ErrorCode:
         """Why a batch that awaits replicas would be refused now, before anything changes in memory."""
         return self._refusal(self._partition_for(group_id))
+
+    def is_load_committed(self, group_id: str) -> bool:
+        """Whether all that was read of the group's partition is committed."""
+        return self._is_load_committed(self._partition_for(group_id))
 
     def max_batch_bytes(self, group_id: str) -> int | None:
         """The largest batch of the group's partition now; None when the partition is not on this broker."""
@@ -61,11 +69,13 @@ class RecordLog:
         producer: TransactionalProducer | None = None,
         *,
         awaits_replicas: bool = True,
+        chain: AppendChain = UNCHAINED,
     ) -> None:
         """Write keys and values as one batch, in the transaction of ``producer`` when given.
 
+        ``chain``: the batches on which it builds.
         ``done`` is called with the outcome, maybe before this returns.
         """
         batch = build_records(records, self._now_ms(), self._codec, producer)
         guard = None if producer is None else producer.guard
-        self._sink.append(InternalAppend(self._partition_for(group_id), batch, awaits_replicas, guard), done)
+        self._sink.append(InternalAppend(self._partition_for(group_id), batch, awaits_replicas, guard, chain), done)

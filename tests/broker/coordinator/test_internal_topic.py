@@ -21,8 +21,10 @@ from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
+from pybroker.storage.log.append_chain import UNCHAINED, AppendChain
 from pybroker.storage.producers.verification_guards import VerificationGuards
 from support.in_process.replicas import Replicas
+from support.logs.storage_logs import batch_of
 from support.time.loop_turns import let_the_loop_turn
 
 NOW_MS = 5
@@ -58,12 +60,13 @@ async def test_commits_use_offsets_commit_required_acks_and_deletions_wait_for_t
     partitions = Partitions()
     topic = topic_with(partitions, offsets_commit_required_acks=setting, offsets_commit_timeout_ms="70")
     guard = VerificationGuards().begin(7, 0, -1, NOW_MS, most=1)
-    topic.append(InternalAppend(3, b"commit", guard=guard))
+    chain = AppendChain()
+    topic.append(InternalAppend(3, b"commit", guard=guard, chain=chain))
     topic.append(InternalAppend(3, b"deletion", awaits_replicas=False))
     place = TopicPartition("__consumer_offsets", 3)
     assert partitions.appends == [
-        (place, b"commit", NOW_MS, 70, acks, guard),
-        (place, b"deletion", NOW_MS, 70, 1, None),
+        (place, b"commit", NOW_MS, 70, acks, guard, chain),
+        (place, b"deletion", NOW_MS, 70, 1, None, UNCHAINED),
     ]
 
 
@@ -138,7 +141,7 @@ async def test_records_of_transactions_are_appended_without_a_timeout() -> None:
     partitions = Partitions()
     transaction_topic(partitions, MetadataCache()).append(InternalAppend(3, b"state"))
     place = TopicPartition("__transaction_state", 3)
-    assert partitions.appends == [(place, b"state", NOW_MS, 2**31 - 1, -1, None)]
+    assert partitions.appends == [(place, b"state", NOW_MS, 2**31 - 1, -1, None, UNCHAINED)]
 
 
 async def test_largest_batch_follows_max_message_bytes_of_the_topic(tmp_path: Path) -> None:
@@ -151,4 +154,21 @@ async def test_largest_batch_follows_max_message_bytes_of_the_topic(tmp_path: Pa
         log.update_config(replace(log.config, max_message_bytes=size_bytes))
         assert topic.max_batch_bytes(0) == size_bytes
     assert topic.max_batch_bytes(1) is None
+    replicas.close()
+
+
+async def test_load_of_groups_is_committed_when_the_high_watermark_reaches_its_end(tmp_path: Path) -> None:
+    place, replicas = TopicPartition("__consumer_offsets", 0), Replicas(tmp_path)
+    await replicas.order(place, replicas=(1, 2), isr=(1, 2))
+    config = unchecked_config("", {})
+    topic = InternalTopic(consumer_offsets_settings(config), replicas.partitions, MetadataCache(), lambda: NOW_MS)
+    assert topic.is_load_committed(0), "nothing was read"
+    commit = topic.append(InternalAppend(0, bytes(batch_of("commit"))))
+    await topic.after_load(0)
+    assert not topic.is_load_committed(0)
+    later = topic.append(InternalAppend(0, bytes(batch_of("later"))))
+    replicas.hosted(place).partition.high_watermark = 1
+    assert topic.is_load_committed(0), "what comes later does not matter"
+    for each in (commit, later):
+        asyncio.ensure_future(each).cancel()
     replicas.close()

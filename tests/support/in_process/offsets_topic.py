@@ -95,6 +95,8 @@ class AwaitedOffsetsTopic:
         """Whether an append that fails has failed before `append` returns."""
         self.known_refusal = ErrorCode.NONE
         """The code of `refusal`, by which the log says beforehand that it would refuse a batch."""
+        self.uncommitted_loads: set[int] = set()
+        """Partitions of which not all is committed that was read."""
         self.led: set[int] | None = None
         self.max_message_bytes = 1 << 20
 
@@ -107,6 +109,9 @@ class AwaitedOffsetsTopic:
 
     def refusal(self, partition: int) -> ErrorCode:
         return self.known_refusal
+
+    def is_load_committed(self, partition: int) -> bool:
+        return partition not in self.uncommitted_loads
 
     def is_leader(self, partition: int) -> bool:
         return self.led is None or partition in self.led

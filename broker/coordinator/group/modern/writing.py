@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 from .....base.quiet_lines import QUIET
 from .....protocol.errors import ErrorCode, KafkaError
+from .....storage.log.append_chain import UNCHAINED
 from ...batch_sizes import BATCH_BYTES, RECORD_BYTES
 from ...internal_log import AppendOutcome
 from ..base import GroupBase
@@ -100,6 +101,7 @@ class GroupWriter(Generic[G, R]):
         if not self._fits(group.group_id, pairs):
             return False
         self._registry.replace(group, classic)
+        classic.chain = group.chain  # until the batch is written
         self._append(classic, pairs, done)
         return True
 
@@ -107,13 +109,18 @@ class GroupWriter(Generic[G, R]):
         batch = self._newest[group.group_id] = _Batch(group)
         batch.waiting.append(done)
         partition = self._registry.partition_of(group.group_id)
-        self._log.append(group.group_id, pairs, partial(self._finish, batch, partition))
+        self._log.append(group.group_id, pairs, partial(self._finish, batch, partition), chain=group.chain)
 
     def after_writes(self, group: G, done: Written) -> None:
-        """Call ``done`` as soon as no batch of the group is being written, which is usually now."""
+        """Call ``done`` as soon as no batch of the group is being written, which is usually now.
+
+        COORDINATOR_NOT_AVAILABLE: what was read of the group is not committed yet. A broker that does not know that
+        another one leads now would tell members what never was.
+        """
         batch = self._newest.get(group.group_id)
         if batch is None or batch.group is not group:
-            done(ErrorCode.NONE)
+            is_certain = self._log.is_load_committed(group.group_id)
+            done(ErrorCode.NONE if is_certain else ErrorCode.COORDINATOR_NOT_AVAILABLE)
         else:
             batch.waiting.append(done)
 
@@ -139,6 +146,8 @@ class GroupWriter(Generic[G, R]):
             error = _not_stored(group.group_id, outcome.code)
             if self._registry.get(group.group_id) is group and self._registry.ownership.is_active:
                 self._reload(partition)
+        elif isinstance(group, Group):
+            group.chain = UNCHAINED
         for done in batch.waiting:
             done(error)
 

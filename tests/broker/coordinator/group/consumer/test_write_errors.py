@@ -8,6 +8,7 @@ from pybroker.broker.coordinator.group.consumer.records import GroupEpoch, Group
 from pybroker.broker.coordinator.group.modern.writing import GroupWriter
 from pybroker.broker.coordinator.group.registry import GroupRegistry
 from pybroker.protocol.errors import ErrorCode, error_for
+from pybroker.storage.log.append_chain import AppendChain
 
 
 class FailingLog:
@@ -20,7 +21,12 @@ class FailingLog:
         return None
 
     def append(
-        self, group_id: str, pairs: Iterable[tuple[bytes, bytes | None]], done: Callable[[object], None]
+        self,
+        group_id: str,
+        pairs: Iterable[tuple[bytes, bytes | None]],
+        done: Callable[[object], None],
+        *,
+        chain: AppendChain,
     ) -> None:
         done(error_for(self._code))
 
