@@ -53,6 +53,9 @@ class ClassicMember:
         self.member_id = ""
         self.epoch = -1
         """The generation, which is the epoch in a consumer group."""
+        self._synced = Grant("", -1, None)
+        """The last generation that the coordinator has stored: a classic group stores it between the responses to
+        JoinGroup and SyncGroup. The next coordinator may not know one that only JoinGroup told."""
         self.owned: dict[OwnedPartition, float] = {}
         self.is_resting = False
         self._client = client
@@ -144,9 +147,9 @@ class ClassicMember:
         elif code is not ErrorCode.NONE:
             self._failed(code)
         else:
-            if joined.generation_id < self.epoch and joined.member_id == self.member_id:
+            if joined.generation_id < self._synced.epoch and joined.member_id == self._synced.member_id:
                 self._client.history.violations.append(
-                    f"member {self.member_id} was in generation {self.epoch}, joins {joined.generation_id}"
+                    f"member {self.member_id} was in generation {self._synced.epoch}, joins {joined.generation_id}"
                 )
             self.member_id, self.epoch, self._is_asked = joined.member_id, joined.generation_id, False
             await self._sync(joined, topics)
@@ -173,7 +176,8 @@ class ClassicMember:
         if code is not ErrorCode.NONE:
             self._failed(code)
             return
-        self._history.granted(-1, Grant(self.member_id, self.epoch, None))
+        self._synced = Grant(self.member_id, self.epoch, None)
+        self._history.granted(-1, self._synced)
         await self._take(_read_assignment(answer.assignment), topics)
 
     async def _take(self, assigned: set[Place], topics: Topics) -> None:
