@@ -34,8 +34,9 @@ _MANY = 1_000
 class TopicLook(NamedTuple):
     """The result of a look at all topics of a group.
 
-    ``states``: those of the group, with the partitions that need one. ``target_epoch``: of the target that was looked
-    at. ``is_up_to_date``: whether members shall get exactly the partitions that they may get.
+    ``states``: those of the group, with the partitions that need one, and without topics that are gone.
+    ``target_epoch``: of the target that was looked at. ``is_up_to_date``: whether members shall get exactly the
+    partitions that they may get.
     """
 
     states: StatePartitions

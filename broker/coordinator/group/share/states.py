@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from uuid import UUID
 
+from .....base.kafka_names import CONSUMER_OFFSETS_TOPIC
 from .....protocol.codec import NULL_UUID
 from ..modern.assignment import Assignment, assignment_of
 from ..modern.topics import TopicLookup
@@ -18,6 +19,7 @@ __all__ = [
     "with_initializing",
     "with_new_partitions",
     "with_new_partitions_steps",
+    "without_missing_steps",
     "without_topics",
 ]
 
@@ -116,6 +118,22 @@ def without_topics(states: StatePartitions, topic_ids: Iterable[UUID]) -> StateP
         {topic_id: topic for topic_id, topic in states.initialized.items() if topic_id not in gone},
         {topic_id: name for topic_id, name in states.deleting.items() if topic_id not in gone},
     )
+
+
+def without_missing_steps(states: StatePartitions, topics: TopicLookup) -> Generator[None, None, StatePartitions]:
+    """``states`` without topics that do not exist, in short steps; ``states`` itself when all exist.
+
+    A topic may have been deleted while nobody coordinated the group, or when the log took no records. Nothing is known
+    of topics until the metadata of the cluster has come, with the topic that the groups are stored in.
+    """
+    if not topics.partition_count(CONSUMER_OFFSETS_TOPIC):
+        return states
+    noted = (*states.initializing, *states.initialized, *states.deleting)
+    missing: set[UUID] = set()
+    for first in range(0, len(noted), _STEP):
+        missing.update(each for each in noted[first : first + _STEP] if topics.topic_name(each) is None)
+        yield
+    return without_topics(states, missing) if missing else states
 
 
 def topic_ids_by_name(states: StatePartitions) -> Mapping[str, frozenset[UUID]]:

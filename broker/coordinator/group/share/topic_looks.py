@@ -1,8 +1,8 @@
 """Looks at the topics of share groups after some of them changed.
 
-**Why.** A look finds which partitions need a state, and whether members have the partitions that they may get. That
-takes a tenth of a second for 10,000 topics, so that a large group is looked at in turns of the event loop. Until then
-heartbeats are decided as if nothing had changed.
+**Why.** A look finds which partitions need a state, which topics are gone with their states, and whether members have
+the partitions that they may get. That takes a tenth of a second for 10,000 topics, so that a large group is looked at
+in turns of the event loop. Until then heartbeats are decided as if nothing had changed.
 """
 
 import logging
@@ -14,7 +14,7 @@ from ..modern.assignors.steps import Pace, sorted_in_steps
 from ..modern.topics import TopicLookup
 from ..modern.turns import ComputationsByGroup, Turns
 from .share_group import ShareGroup, TopicLook
-from .states import assignable_steps, with_new_partitions_steps
+from .states import assignable_steps, with_new_partitions_steps, without_missing_steps
 from .targets import up_to_date_steps
 
 __all__ = ["TopicLooks", "look_at_topics"]
@@ -38,7 +38,8 @@ def _steps(group: ShareGroup, topics: TopicLookup) -> Generator[None, None, Topi
     names = yield from sorted_in_steps(tuple(group.subscribers.topics), str, Pace())
     partitions = yield from assignable_steps(states, names, topics)
     is_up_to_date = yield from up_to_date_steps(targets, partitions)
-    new_states = yield from with_new_partitions_steps(states, names, topics)
+    kept_states = yield from without_missing_steps(states, topics)
+    new_states = yield from with_new_partitions_steps(kept_states, names, topics)
     return TopicLook(new_states, target_epoch, is_up_to_date)
 
 

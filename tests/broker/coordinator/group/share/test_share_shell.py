@@ -368,3 +368,18 @@ async def test_start_offsets_are_described_without_states_that_nobody_tells() ->
         await world.settled()
     assert [set(described.values()) for described in found] == [{ErrorCode.COORDINATOR_NOT_AVAILABLE}]
     assert asked.call_count < 20
+
+
+async def test_new_coordinator_forgets_states_of_topics_that_went_while_nobody_coordinated() -> None:
+    topics = Topics(t=2, u=1)
+    before = await ShareGroupWorld.loaded(topics)
+    await before.beat("a", 0, "t", "u")
+    gone = topics.topic_id("u")
+    topics.delete("u")
+    after = await ShareGroupWorld.loaded(topics, log=before.log)
+    await after.beat("a", 1)
+    assert gone in after.group.states.initialized, "the metadata may not have come yet"
+    topics.create("__consumer_offsets", 1)
+    after.shares.topics_changed(["t"])
+    await after.beat("a", after.group.members["a"].current.epoch)
+    assert after.group.states.initialized.keys() == {topics.topic_id("t")}
