@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import metadata
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -105,7 +106,8 @@ class Session:
         return _children(self._process.pid, "pyspark.")
 
     def java(self) -> Iterator[int]:
-        return _children(self._process.pid, "org.apache.spark.")
+        """Returns the JVM, if it runs. When it starts a program, a child that still shares its memory looks like it."""
+        return islice(_children(self._process.pid, "org.apache.spark."), 1)
 
     def close(self) -> None:
         self._process.communicate()
