@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ..values.registry import SchemaRegistry
 from ..values.schema_text import SchemaError
-from ..values.value_schema import ValueSchema
+from ..values.value_schema import ValueSchema, check_names
 from .commit_reader import CommitReader, TableFiles
 from .manifest import ManifestError, to_text
 
@@ -31,6 +31,7 @@ class WantedValues:
         given: whether the user named a schema; otherwise the stored one is used, if there is one.
         schema: finds the schema: reads files, asks the registry, or looks at a sample of the topic.
         dead_letters: topic for records whose values can't be decoded; None: they are only in the table.
+        case_sensitive: whether the session tells names apart that differ only by case.
     """
 
     format: str
@@ -38,6 +39,7 @@ class WantedValues:
     schema: Callable[[], ValueSchema]
     registry: SchemaRegistry | None = None
     dead_letters: str | None = None
+    case_sensitive: bool = False
 
 
 def stored_schema(files: TableFiles) -> ValueSchema | None:
@@ -54,8 +56,18 @@ def stored_schema(files: TableFiles) -> ValueSchema | None:
 
 def fixed_schema(files: TableFiles, wanted: WantedValues | None) -> ValueSchema | None:
     """Returns the schema of the rows that a job adds, and stores it. Raises SchemaError if the table's rows have other
-    columns.
+    columns, or if Spark could not tell the columns apart by their names.
     """
+    found = _schema_to_store(files, wanted)
+    if found is not None and wanted is not None:
+        check_names(found.columns, case_sensitive=wanted.case_sensitive)
+        if found != stored_schema(files):
+            number = _newest(files)
+            files.write_text(_path(0 if number is None else number + 1), to_text(found.to_json()))
+    return found
+
+
+def _schema_to_store(files: TableFiles, wanted: WantedValues | None) -> ValueSchema | None:
     stored = stored_schema(files)
     has_rows = bool(CommitReader(files).written())
     if wanted is None:
@@ -69,9 +81,6 @@ def fixed_schema(files: TableFiles, wanted: WantedValues | None) -> ValueSchema 
     found = wanted.schema()
     if stored is not None and has_rows:
         found.check_that_it_follows(stored)
-    if found != stored:
-        number = _newest(files)
-        files.write_text(_path(0 if number is None else number + 1), to_text(found.to_json()))
     return found
 
 

@@ -92,7 +92,7 @@ def _archive(
 
     read = stream_options(source)
     began = time.monotonic()
-    schema = None if options.json_schema is None else _schema_of(options.json_schema)
+    schema = None if options.json_schema is None else _schema_of(spark, options.json_schema)
     values = wanted_values(spark, options, source)
     archive = Archive(spark, source, options.to, schema, options.table_format, values)
 
@@ -114,10 +114,13 @@ def _archive(
     return 0
 
 
-def _schema_of(columns: str) -> StructType:
-    """Returns the type of the JSON columns. Needs an active Spark session. Raises JobError."""
+def _schema_of(spark: SparkSession, columns: str) -> StructType:
+    """Returns the type of the JSON columns. Raises JobError and SchemaError."""
     from pyspark.errors import PySparkException
     from pyspark.sql.types import StructType
+
+    from ..values.json_spellings import is_case_sensitive
+    from ..values.value_schema import check_names
 
     try:
         schema = StructType.fromDDL(columns)
@@ -125,4 +128,5 @@ def _schema_of(columns: str) -> StructType:
         raise JobError(f"argument --json-schema: {failure_line(error)}", BAD_INPUT) from None
     if not schema.fields:
         raise JobError("argument --json-schema: it names no columns", BAD_INPUT)
+    check_names(schema, case_sensitive=is_case_sensitive(spark))
     return schema

@@ -97,6 +97,7 @@ def wanted_values(spark: SparkSession, options: argparse.Namespace, source: Mapp
     if options.value_format is None:
         return None
     from ..archive.table_values import WantedValues
+    from ..values.json_spellings import is_case_sensitive
 
     registry = _registry(options)
 
@@ -105,7 +106,8 @@ def wanted_values(spark: SparkSession, options: argparse.Namespace, source: Mapp
 
     # Decoders of JSON need no schema of the registry.
     asked = None if options.value_format == _JSON else registry
-    return WantedValues(options.value_format, options.value_schema is not None, schema, asked, options.dead_letters)
+    given, exact = options.value_schema is not None, is_case_sensitive(spark)
+    return WantedValues(options.value_format, given, schema, asked, options.dead_letters, exact)
 
 
 def _registry(options: argparse.Namespace) -> SchemaRegistry | None:

@@ -11,7 +11,7 @@ def nullable(of: Any) -> Any:
     """Returns a Spark type all of whose parts may be null, so that a later schema can leave a field out."""
     match of:
         case StructType():
-            return StructType([StructField(each.name, nullable(each.dataType), True) for each in of.fields])
+            return StructType([StructField(f.name, nullable(f.dataType), True, f.metadata) for f in of.fields])
         case ArrayType():
             return ArrayType(nullable(of.elementType), True)
         case MapType():

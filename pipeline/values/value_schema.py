@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as T  # noqa: N812 (as everybody calls it)
 
 from .json_columns import decode_json
+from .json_spellings import CASE_SENSITIVE, folded
 from .nullable_types import nullable
 from .registry import SchemaRegistry
 from .schema_text import SchemaError, SchemaText
@@ -17,7 +19,16 @@ from .value_columns import decode_with
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-__all__ = ["AVRO", "JSON", "PROTOBUF", "ValueSchema", "avro_schema", "json_schema", "protobuf_schema"]
+__all__ = [
+    "AVRO",
+    "JSON",
+    "PROTOBUF",
+    "ValueSchema",
+    "avro_schema",
+    "check_names",
+    "json_schema",
+    "protobuf_schema",
+]
 
 JSON, AVRO, PROTOBUF = "json", "avro", "protobuf"
 
@@ -84,6 +95,29 @@ def protobuf_schema(descriptors: bytes, message: str | None, *, framed: bool) ->
     decoder = ProtobufDecoder(descriptors, message, framed=framed)
     content = {"descriptors": b64encode(descriptors).decode(), "message": decoder.message}
     return ValueSchema(PROTOBUF, nullable(decoder.type), framed, content)
+
+
+def check_names(columns: T.StructType, *, case_sensitive: bool) -> None:
+    """Raises SchemaError for columns that a session can't tell apart by their names: it would write no table."""
+    _check_names(columns, str if case_sensitive else folded, "")
+
+
+def _check_names(of: T.DataType, same: Callable[[str], str], at: str) -> None:
+    match of:
+        case T.StructType():
+            names: dict[str, str] = {}
+            for field in of.fields:
+                if (other := names.get(same(field.name))) is not None:
+                    raise SchemaError(
+                        f"the names of the columns {at}{other} and {at}{field.name} differ at most by case: leave one "
+                        f"out, or set {CASE_SENSITIVE} to true if they differ"
+                    )
+                names[same(field.name)] = field.name
+                _check_names(field.dataType, same, f"{at}{field.name}.")
+        case T.ArrayType():
+            _check_names(of.elementType, same, at)
+        case T.MapType():
+            _check_names(of.valueType, same, at)
 
 
 def _check_that_it_holds(new: T.DataType, old: T.DataType, at: str) -> None:
