@@ -45,7 +45,6 @@ from pybroker.broker.coordinator.group.modern.assignment import EMPTY
 from pybroker.broker.coordinator.group.modern.topics import TopicLookup, metadata_hash
 from pybroker.broker.coordinator.group.modern.writing import GroupWriter
 from pybroker.broker.coordinator.group.offsets import GroupOffsets, OffsetAndMetadata
-from pybroker.broker.coordinator.internal_topic import InternalTopic
 from pybroker.protocol.codec import NULL_UUID
 from pybroker.protocol.errors import ErrorCode
 from pybroker.storage.log.append_chain import AppendChain
@@ -252,9 +251,6 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     "the offset of another partition is told": partial(_patched, (GroupOffsets, "get", _of_any_partition)),
     "committed offsets are not loaded": partial(_patched, (GroupOffsets, "load", _nothing)),
     "batches are written behind one that was not": partial(_patched, (AppendChain, "check", _nothing)),
-    "what was read of a group is told before it is committed": partial(
-        _patched, (InternalTopic, "is_load_committed", lambda self, partition: True)
-    ),
     "heartbeats are answered before their records are written": partial(
         _patched, (GroupWriter, "write", _answer_at_once)
     ),

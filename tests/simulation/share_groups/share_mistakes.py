@@ -1,13 +1,11 @@
 """Classic mistakes of share partitions and their coordinators as switches: the checkers must notice each."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 from unittest.mock import patch
 
-from pybroker.broker.coordinator.group.share import topic_looks
-from pybroker.broker.coordinator.group.share.records import StatePartitions
 from pybroker.broker.coordinator.group.share.share_groups import ShareGroups
 from pybroker.broker.coordinator.share import rules, state_requests, upkeep
 from pybroker.broker.coordinator.share.combining import combined
@@ -50,12 +48,6 @@ def _is_not_settled(run: Run) -> bool:
 def _state_of(type_: AcknowledgeType) -> RecordState:
     """A released record is given up."""
     return RecordState.ACKNOWLEDGED if type_ is AcknowledgeType.ACCEPT else RecordState.ARCHIVED
-
-
-def _with_missing_steps(states: StatePartitions, topics: object) -> Generator[None, None, StatePartitions]:
-    """States are kept, whatever became of their topics."""
-    yield
-    return states
 
 
 _store = ActiveSharePartition._store
@@ -165,9 +157,6 @@ MISTAKES: dict[str, Callable[[], AbstractContextManager[None]]] = {
         _patched, Upkeep, "_store_if_cold", _store_state_of_the_look
     ),
     "states of deleted topics are kept": partial(_patched, Upkeep, "_look_for_topic", _nothing),
-    "states of topics that nobody saw go are kept": partial(
-        _patched, topic_looks, "without_missing_steps", _with_missing_steps
-    ),
     "changes of topics are not seen": partial(_patched, ShareGroups, "topics_changed", _nothing),
 }
 """A context manager for each mistake, by its description."""

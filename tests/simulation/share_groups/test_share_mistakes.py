@@ -30,7 +30,6 @@ CAUGHT_BY: dict[str, tuple[int, str]] = {
     "records are deleted that the state of another share partition needs": (1, "needs records that are deleted"),
     "a new snapshot of a cold state lacks what is being written": (20, "comes after"),
     "states of deleted topics are kept": (4, "its state is kept"),
-    "states of topics that nobody saw go are kept": (364, "the group knows"),
     "changes of topics are not seen": (14, "the group knows"),
 }
 """A seed that fails, and a part of its message. Others of the 200 fail too: after a change of the simulation, the first
