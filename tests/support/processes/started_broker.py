@@ -37,10 +37,13 @@ StartBroker = Callable[[Mapping[str, str]], Broker]
 def started_broker(directory: Path, settings: Mapping[str, str], *, against_kafka: bool) -> Iterator[Broker]:
     if against_kafka:
         with_zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
-        kafka = KafkaProcess(directory / "kafka", with_zookeeper, settings).start()
-        yield kafka
-        kafka.stop()
-        with_zookeeper.kill()
+        kafka = KafkaProcess(directory / "kafka", with_zookeeper, settings)
+        try:
+            yield kafka.start()
+            kafka.stop()
+        finally:
+            kafka.kill()
+            with_zookeeper.kill()
     else:
         with BrokerProcess(directory, settings) as process:
             yield process
