@@ -27,6 +27,7 @@ __all__ = [
     "Read",
     "SparkSessionProcess",
     "connector_home",
+    "oldest_spark_packages",
     "oldest_spark_session",
     "spark_connector",
     "spark_session",
@@ -187,15 +188,26 @@ def spark_session(
     return _session(sys.executable, "pybroker", servers, directory, settings, {**ours, **environment})
 
 
-def oldest_spark_session(servers: str, directory: Path) -> AbstractContextManager[SparkSessionProcess]:
-    """Yields a session with the pipeline's source in PySpark 4.0, which scripts/fetch-spark-connector brings."""
+def oldest_spark_packages() -> Path:
+    """Returns the site-packages of PySpark 4.0, which scripts/fetch-spark-connector brings. Skips the test without
+    it.
+    """
     (packages,) = (connector_home() / "venv" / "lib").glob("python*/site-packages")
+    return packages
+
+
+def oldest_spark_session(
+    servers: str, directory: Path, master: str = "local[2]"
+) -> AbstractContextManager[SparkSessionProcess]:
+    """Yields a session with the pipeline's source in PySpark 4.0."""
+    packages = oldest_spark_packages()
     spark = directory / "pyspark"
-    spark.mkdir(parents=True)
+    spark.mkdir(parents=True, exist_ok=True)
     for name in ("pyspark", "py4j"):
-        (spark / name).symlink_to(packages / name)
-    settings = {"spark.master": "local[2]"}
-    return spark_session(servers, directory, settings, {"PYTHONPATH": os.pathsep.join([str(TESTS), str(spark)])})
+        if not (spark / name).exists():
+            (spark / name).symlink_to(packages / name)
+    environment = {"PYTHONPATH": os.pathsep.join([str(TESTS), str(spark)])}
+    return spark_session(servers, directory, {"spark.master": master}, environment)
 
 
 @contextmanager

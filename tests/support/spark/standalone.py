@@ -20,7 +20,7 @@ __all__ = ["Standalone", "ended", "standalone"]
 
 _HOST = "127.0.0.1"
 _WORKERS = ("worker-0", "worker-1")
-_DAEMON = "pyspark.daemon"
+_RUNS = "INFO Executor: Running task"
 
 
 class Standalone:
@@ -67,16 +67,15 @@ class Standalone:
         self._of_end.callback(process.kill)
         return process
 
-    def kill_an_executor(self, job: subprocess.Popen[str], *, runs_python: bool = False) -> None:
-        """Kills an executor of a job; waits for one to start, or for one to start a Python process for tasks."""
+    def kill_an_executor(self, job: subprocess.Popen[str]) -> None:
+        """Kills an executor of a job that has begun a task; waits for one."""
 
-        def found() -> list[psutil.Process]:
-            executors = [each for worker in self._workers for each in executors_of(worker)]
-            return [each for each in executors if _has_python(each)] if runs_python else executors
+        def at_work() -> list[psutil.Process]:
+            return [each for worker in self._workers for each in executors_of(worker) if _has_begun_a_task(each)]
 
-        await_that(lambda: job.poll() is not None or found(), "an executor")
+        await_that(lambda: job.poll() is not None or at_work(), "an executor with a task")
         assert job.poll() is None, job.communicate()
-        found()[0].kill()
+        at_work()[0].kill()
 
     def has_used_all_workers(self) -> bool:
         return all("Asked to launch executor" in self._said(name) for name in _WORKERS)
@@ -107,10 +106,10 @@ def standalone(directory: Path, spark_packages: Path | None = None) -> Iterator[
 
 
 def ended(process: subprocess.Popen[str]) -> str:
-    """Returns the output of a job that ended well."""
+    """Returns the output of a job that ended well, and then Spark's log of errors."""
     output, errors = process.communicate()
     assert process.returncode == 0, output + errors
-    return output
+    return output + errors
 
 
 def _python_without_this_package(directory: Path, spark_packages: Path | None) -> Path:
@@ -129,8 +128,9 @@ def _python_without_this_package(directory: Path, spark_packages: Path | None) -
     return python
 
 
-def _has_python(executor: psutil.Process) -> bool:
+def _has_begun_a_task(executor: psutil.Process) -> bool:
+    """Looks into the log of an executor, which the worker writes into the executor's own directory."""
     try:
-        return any(_DAEMON in each.cmdline() for each in executor.children(recursive=True))
-    except psutil.NoSuchProcess:
+        return _RUNS in (Path(executor.cwd()) / "stderr").read_text()
+    except (psutil.NoSuchProcess, FileNotFoundError):
         return False
