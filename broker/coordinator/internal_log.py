@@ -64,7 +64,8 @@ class InternalLog(Protocol):
         ...
 
     def is_load_committed(self, partition: int) -> bool:
-        """Whether all that was read of the partition is committed. False: another leader may never have had it."""
+        """Whether all that was read of the partition is committed, if appends wait for that. False: another leader may
+        never have had it."""
         ...
 
     def is_leader(self, partition: int) -> bool:

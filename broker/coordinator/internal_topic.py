@@ -120,8 +120,15 @@ class InternalTopic:
             append.chain,
         )
 
-    def read(self, partition: int) -> AsyncIterator[memoryview]:
-        return self._partitions.read_all(TopicPartition(self.topic, partition), self._settings.load_bytes)
+    async def read(self, partition: int) -> AsyncIterator[memoryview]:
+        place = TopicPartition(self.topic, partition)
+        hosted = self._partitions.get(place)
+        if hosted is not None and not hosted.strand.is_idle:  # an append of the last load may be under way
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            hosted.strand.submit(lambda log: None, lambda result: _set_done(future))
+            await future
+        async for chunk in self._partitions.read_all(place, self._settings.load_bytes):
+            yield chunk
 
     async def before_load(self) -> None:
         if self._settings.loads_committed and not self._cache.has_topic(self.topic):
@@ -133,8 +140,10 @@ class InternalTopic:
     async def after_load(self, partition: int) -> None:
         if self._settings.loads_committed:
             await self._partitions.all_committed(TopicPartition(self.topic, partition))
-        elif (hosted := self._partitions.get(TopicPartition(self.topic, partition))) is not None:
-            self._loaded_ends[partition] = hosted.log.log_end_offset
+        elif self._settings.required_acks == _ALL_IN_SYNC:
+            hosted = self._partitions.get(TopicPartition(self.topic, partition))
+            if hosted is not None:
+                self._loaded_ends[partition] = hosted.log.log_end_offset
 
     def is_load_committed(self, partition: int) -> bool:
         end_offset = self._loaded_ends.get(partition)
@@ -150,8 +159,7 @@ class InternalTopic:
         if self._loads and self._cache.has_topic(self.topic):
             waiting, self._loads = self._loads, []
             for metadata in waiting:
-                if not metadata.done():  # cancelled by a stop
-                    metadata.set_result(None)
+                _set_done(metadata)
 
     def max_batch_bytes(self, partition: int) -> int | None:
         hosted = self._partitions.get(TopicPartition(self.topic, partition))
@@ -168,3 +176,8 @@ class InternalTopic:
 
     def is_leader(self, partition: int) -> bool:
         return self._partitions.is_leader(TopicPartition(self.topic, partition))
+
+
+def _set_done(future: "asyncio.Future[None]") -> None:
+    if not future.done():  # cancelled by a stop
+        future.set_result(None)

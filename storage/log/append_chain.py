@@ -10,30 +10,41 @@ __all__ = ["UNCHAINED", "AppendChain"]
 
 
 class AppendChain:
-    """The appends of one state in memory. After a refusal the state is read anew, and its appends are another chain."""
+    """The appends of one state in memory. After a refusal the state is read anew, and its appends are another chain.
 
-    __slots__ = ("_is_broken",)
+    ``follower``: for appends behind those of the chain on which none of them builds.
+    """
+
+    __slots__ = ("_is_broken", "follower")
 
     def __init__(self) -> None:
         self._is_broken = False
+        self.follower: AppendChain = _Follower(self)
 
     def break_off(self) -> None:
-        """Refuse the further appends of the chain."""
+        """Refuse the further appends of the chain, and its followers."""
         self._is_broken = True
 
     def check(self) -> None:
-        """Raise KafkaStorageError when an append of the chain was refused."""
+        """Raise KafkaStorageError when the chain is broken."""
         if self._is_broken:
             raise KafkaStorageError("an append before this one, on which it builds, was refused")
 
 
-class _Unchained(AppendChain):
-    """The chain of appends that build on none."""
+class _Follower(AppendChain):
+    """Refused like the chain; its own refusals do not matter to the chain."""
 
-    __slots__ = ()
+    __slots__ = ("_chain",)
+
+    def __init__(self, chain: AppendChain) -> None:
+        self._chain = chain
+        self.follower = self
 
     def break_off(self) -> None:
-        """Refuse nothing."""
+        """Nothing builds on this append."""
+
+    def check(self) -> None:
+        self._chain.check()
 
 
-UNCHAINED: AppendChain = _Unchained()
+UNCHAINED = AppendChain().follower

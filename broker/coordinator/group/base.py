@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode
-from ....storage.log.append_chain import UNCHAINED
 from ..entry_memory import EntryMemory
 from .commit_request import CommitRequest
 from .memory import group_bytes
@@ -28,13 +27,11 @@ class GroupBase(ABC):
     None while they use none.
     """
 
-    __slots__ = ("chain", "group_id", "memory", "offsets", "size_bytes", "timeline")
+    __slots__ = ("group_id", "memory", "offsets", "size_bytes", "timeline")
     kind: str
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
-        self.chain = UNCHAINED
-        """The batches of the log that say together what the group is. Unchained: each says it alone."""
         self.offsets = GroupOffsets()
         self.timeline = GroupTimeline()
         self.size_bytes = group_bytes(group_id)

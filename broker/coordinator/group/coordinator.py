@@ -64,6 +64,7 @@ class GroupCoordinator:
             consumers,
             self._reload,
         )
+        self._log = parts.log
         self._load_again: Callable[[int, int], None] | None = None
         parts.registry.on_removal(self._ended)
         self._rebalances = parts.rebalances
@@ -117,6 +118,8 @@ class GroupCoordinator:
         return "groups"
 
     def new_replay(self, partition: int) -> Replay:
+        if self.shares is not None:
+            self.shares.load_begins(partition, self.registry.ownership.epoch_of(partition))
         return Replay(partition, self._now_ms())
 
     def loaded(self, partition: int, entries: list[GroupBase]) -> None:
@@ -126,9 +129,10 @@ class GroupCoordinator:
             elif isinstance(group, ConsumerGroup):
                 self.consumers.loaded(group)
             elif isinstance(group, ShareGroup) and self.shares is not None:
-                self.shares.loaded(group)
+                self.shares.loaded(group, partition)
 
     def unloaded(self, partition: int) -> int:
+        self._log.begin_anew(partition)
         groups = self.registry.remove_partition(partition)
         for group in groups:
             group.bury(self._now_ms())

@@ -56,4 +56,4 @@ class GroupLog:
             done(error)
 
         record = (encode_group_key(group.group_id), encode_group(group, assignments))
-        self._log.append(group.group_id, [record], finish, chain=group.chain)
+        self._log.append(group.group_id, [record], finish)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from ....protocol.errors import ErrorCode
 from ....protocol.records.compression import Codec
-from ....storage.log.append_chain import UNCHAINED, AppendChain
+from ....storage.log.append_chain import AppendChain
 from ..internal_log import AppendDone, InternalAppend, RecordSink
 from .offset_batch import TransactionalProducer, build_records
 
@@ -48,14 +48,31 @@ class RecordLog:
         self._refusal = refusal
         self._max_batch_bytes = max_batch_bytes
         self._is_load_committed = is_load_committed
+        self._chains: dict[int, AppendChain] = {}
+        """By partition, the batches since it was loaded."""
 
     def refusal(self, group_id: str) -> ErrorCode:
         """Why a batch that awaits replicas would be refused now, before anything changes in memory."""
         return self._refusal(self._partition_for(group_id))
 
-    def is_load_committed(self, group_id: str) -> bool:
-        """Whether all that was read of the group's partition is committed."""
-        return self._is_load_committed(self._partition_for(group_id))
+    def is_load_committed(self, partition: int) -> bool:
+        """Whether all that was read of the partition is committed."""
+        return self._is_load_committed(partition)
+
+    def chain_of(self, group_id: str) -> AppendChain:
+        """The batches of the group's partition since it was loaded. It is another chain after a reload."""
+        partition = self._partition_for(group_id)
+        chain = self._chains.get(partition)
+        if chain is None:
+            chain = self._chains[partition] = AppendChain()
+        return chain
+
+    def begin_anew(self, partition: int) -> None:
+        """The groups of the partition are read anew, so that decisions on those in memory are void: refuse the
+        batches that wait for the log."""
+        chain = self._chains.pop(partition, None)
+        if chain is not None:
+            chain.break_off()
 
     def max_batch_bytes(self, group_id: str) -> int | None:
         """The largest batch of the group's partition now; None when the partition is not on this broker."""
@@ -69,13 +86,16 @@ class RecordLog:
         producer: TransactionalProducer | None = None,
         *,
         awaits_replicas: bool = True,
-        chain: AppendChain = UNCHAINED,
+        is_step: bool = False,
     ) -> None:
         """Write keys and values as one batch, in the transaction of ``producer`` when given.
 
-        ``chain``: the batches on which it builds.
+        ``is_step``: the state of its group builds on it; when it is refused, so are all batches of the partition behind
+        it, until `begin_anew`.
         ``done`` is called with the outcome, maybe before this returns.
         """
+        partition, chain = self._partition_for(group_id), self.chain_of(group_id)
         batch = build_records(records, self._now_ms(), self._codec, producer)
         guard = None if producer is None else producer.guard
-        self._sink.append(InternalAppend(self._partition_for(group_id), batch, awaits_replicas, guard, chain), done)
+        chain = chain if is_step else chain.follower
+        self._sink.append(InternalAppend(partition, batch, awaits_replicas, guard, chain), done)

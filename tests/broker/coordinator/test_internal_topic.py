@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
@@ -22,9 +23,12 @@ from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataTopicState,
 )
 from pybroker.storage.log.append_chain import UNCHAINED, AppendChain
+from pybroker.storage.log.log_append import LeaderAppend
+from pybroker.storage.log.strand import Strand
 from pybroker.storage.producers.verification_guards import VerificationGuards
 from support.in_process.replicas import Replicas
 from support.logs.storage_logs import batch_of
+from support.logs.storage_pools import ManualPool
 from support.time.loop_turns import let_the_loop_turn
 
 NOW_MS = 5
@@ -36,6 +40,9 @@ class Partitions:
     def __init__(self) -> None:
         self.appends: list[tuple[Any, ...]] = []
         self.reads: list[tuple[Any, ...]] = []
+
+    def get(self, place: TopicPartition) -> None:
+        """Nothing is known of its log."""
 
     def append_internal(self, *asked: Any) -> "asyncio.Future[int]":
         self.appends.append(asked)
@@ -107,11 +114,11 @@ def tell(cache: MetadataCache, topic: str) -> None:
     cache.update(UpdateMetadataRequest(topic_states=states))
 
 
-async def read_whole(topic: InternalTopic) -> list[bytes]:
+async def read_whole(topic: InternalTopic, partition: int = 3) -> list[bytes]:
     """As a load reads it."""
     await topic.before_load()
-    chunks = [bytes(chunk) async for chunk in topic.read(3)]
-    await topic.after_load(3)
+    chunks = [bytes(chunk) async for chunk in topic.read(partition)]
+    await topic.after_load(partition)
     return chunks
 
 
@@ -154,6 +161,24 @@ async def test_largest_batch_follows_max_message_bytes_of_the_topic(tmp_path: Pa
         log.update_config(replace(log.config, max_message_bytes=size_bytes))
         assert topic.max_batch_bytes(0) == size_bytes
     assert topic.max_batch_bytes(1) is None
+    replicas.close()
+
+
+async def test_load_begins_behind_the_appends_that_wait_for_the_log(tmp_path: Path) -> None:
+    """One of the last load, which nobody counts on any more, may still land."""
+    place, replicas, pool = TopicPartition("__consumer_offsets", 0), Replicas(tmp_path), ManualPool()
+    await replicas.order(place)
+    config = unchecked_config("", {})
+    topic = InternalTopic(consumer_offsets_settings(config), replicas.partitions, MetadataCache(), lambda: NOW_MS)
+    hosted = replicas.hosted(place)
+    with patch.object(hosted, "strand", Strand(hosted.log, pool)):
+        hosted.strand.submit(lambda log: log.append(LeaderAppend(batch_of("late"), 0, NOW_MS)))
+        reading = asyncio.ensure_future(read_whole(topic, 0))
+        await let_the_loop_turn()
+        assert not reading.done()
+        pool.run()
+        (found,) = await reading
+    assert b"late" in found
     replicas.close()
 
 

@@ -124,11 +124,16 @@ class AwaitedOffsetsTopic:
         return self._append(append)
 
     async def _append(self, append: InternalAppend) -> int:
-        if self.append_error is not None:
-            raise self.append_error
-        if len(append.records) > self.max_message_bytes:
-            raise RecordTooLargeError()
-        base_offset = self.store.write(append.partition, append.records)
+        try:
+            append.chain.check()
+            if self.append_error is not None:
+                raise self.append_error
+            if len(append.records) > self.max_message_bytes:
+                raise RecordTooLargeError()
+            base_offset = self.store.write(append.partition, append.records)
+        except KafkaError:
+            append.chain.break_off()
+            raise
         if append.awaits_replicas:
             await self.replicas.wait()
         return base_offset

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .....protocol.errors import ErrorCode
-from .....storage.log.append_chain import AppendChain
 from ..base import GroupBase
 from ..results import GroupSummary
 from ..states import GroupState
@@ -27,7 +26,6 @@ class ModernGroup(GroupBase):
 
     def __init__(self, group_id: str) -> None:
         super().__init__(group_id)
-        self.chain = AppendChain()
         self.epoch = 0
         self.metadata_hash = 0
         self.target_epoch = 0

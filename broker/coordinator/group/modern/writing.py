@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from .....base.quiet_lines import QUIET
 from .....protocol.errors import ErrorCode, KafkaError
-from .....storage.log.append_chain import UNCHAINED
+from .....storage.log.append_chain import AppendChain
 from ...batch_sizes import BATCH_BYTES, RECORD_BYTES
 from ...internal_log import AppendOutcome
 from ..base import GroupBase
@@ -101,15 +101,15 @@ class GroupWriter(Generic[G, R]):
         if not self._fits(group.group_id, pairs):
             return False
         self._registry.replace(group, classic)
-        classic.chain = group.chain  # until the batch is written
         self._append(classic, pairs, done)
         return True
 
     def _append(self, group: GroupBase, pairs: Iterable[tuple[bytes, bytes | None]], done: Written) -> None:
-        batch = self._newest[group.group_id] = _Batch(group)
+        group_id = group.group_id
+        batch = self._newest[group_id] = _Batch(group)
         batch.waiting.append(done)
-        partition = self._registry.partition_of(group.group_id)
-        self._log.append(group.group_id, pairs, partial(self._finish, batch, partition), chain=group.chain)
+        finish = partial(self._finish, batch, self._registry.partition_of(group_id), self._log.chain_of(group_id))
+        self._log.append(group_id, pairs, finish, is_step=True)
 
     def after_writes(self, group: G, done: Written) -> None:
         """Call ``done`` as soon as no batch of the group is being written, which is usually now.
@@ -119,7 +119,7 @@ class GroupWriter(Generic[G, R]):
         """
         batch = self._newest.get(group.group_id)
         if batch is None or batch.group is not group:
-            is_certain = self._log.is_load_committed(group.group_id)
+            is_certain = self._log.is_load_committed(self._registry.partition_of(group.group_id))
             done(ErrorCode.NONE if is_certain else ErrorCode.COORDINATOR_NOT_AVAILABLE)
         else:
             batch.waiting.append(done)
@@ -137,17 +137,16 @@ class GroupWriter(Generic[G, R]):
         size = BATCH_BYTES + sum(len(key) + len(value or b"") + RECORD_BYTES for key, value in pairs)
         return limit is None or size <= limit
 
-    def _finish(self, batch: "_Batch", partition: int, outcome: AppendOutcome) -> None:
+    def _finish(self, batch: "_Batch", partition: int, chain: AppendChain, outcome: AppendOutcome) -> None:
         group = batch.group
         if self._newest.get(group.group_id) is batch:
             del self._newest[group.group_id]
         error = ErrorCode.NONE
         if isinstance(outcome, KafkaError):
             error = _not_stored(group.group_id, outcome.code)
-            if self._registry.get(group.group_id) is group and self._registry.ownership.is_active:
+            if self._log.chain_of(group.group_id) is chain and self._registry.ownership.is_active:
+                self._log.begin_anew(self._registry.partition_for(group.group_id))  # another one after the topic grew
                 self._reload(partition)
-        elif isinstance(group, Group):
-            group.chain = UNCHAINED
         for done in batch.waiting:
             done(error)
 

@@ -3,7 +3,6 @@
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from uuid import UUID
 
-from .....base.kafka_names import CONSUMER_OFFSETS_TOPIC
 from .....protocol.codec import NULL_UUID
 from ..modern.assignment import Assignment, assignment_of
 from ..modern.topics import TopicLookup
@@ -123,11 +122,8 @@ def without_topics(states: StatePartitions, topic_ids: Iterable[UUID]) -> StateP
 def without_missing_steps(states: StatePartitions, topics: TopicLookup) -> Generator[None, None, StatePartitions]:
     """``states`` without topics that do not exist, in short steps; ``states`` itself when all exist.
 
-    A topic may have been deleted while nobody coordinated the group, or when the log took no records. Nothing is known
-    of topics until the metadata of the cluster has come, with the topic that the groups are stored in.
+    A topic may have been deleted while nobody coordinated the group, or when the log took no records.
     """
-    if not topics.partition_count(CONSUMER_OFFSETS_TOPIC):
-        return states
     noted = (*states.initializing, *states.initialized, *states.deleting)
     missing: set[UUID] = set()
     for first in range(0, len(noted), _STEP):

@@ -38,9 +38,10 @@ def _steps(group: ShareGroup, topics: TopicLookup) -> Generator[None, None, Topi
     names = yield from sorted_in_steps(tuple(group.subscribers.topics), str, Pace())
     partitions = yield from assignable_steps(states, names, topics)
     is_up_to_date = yield from up_to_date_steps(targets, partitions)
-    kept_states = yield from without_missing_steps(states, topics)
-    new_states = yield from with_new_partitions_steps(kept_states, names, topics)
-    return TopicLook(new_states, target_epoch, is_up_to_date)
+    if group.knows_topics:
+        states = yield from without_missing_steps(states, topics)
+    states = yield from with_new_partitions_steps(states, names, topics)
+    return TopicLook(states, target_epoch, is_up_to_date)
 
 
 class TopicLooks:

@@ -1,7 +1,7 @@
 """Consumer groups on a coordinator: responses wait for records, timers remove members, groups change their type."""
 
 import asyncio
-from collections.abc import Awaitable, Generator
+from collections.abc import Generator
 from unittest.mock import patch
 
 import pytest
@@ -15,9 +15,7 @@ from pybroker.broker.coordinator.group.modern.assignors.assignor import Assigned
 from pybroker.broker.coordinator.group.modern.assignors.table import ASSIGNORS
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
 from pybroker.broker.coordinator.group.results import LeavingMember
-from pybroker.broker.coordinator.internal_log import InternalAppend
 from pybroker.protocol.errors import ErrorCode, GroupIdNotFoundError, NotEnoughReplicasError
-from pybroker.storage.log.append_chain import UNCHAINED
 from support.clients.group_clients import SESSION_MS, CommitCall, JoinCall, protocols
 from support.in_process.consumer_groups import GROUP, SETTINGS, Topics
 from support.in_process.consumer_world import ConsumerWorld
@@ -99,32 +97,6 @@ async def test_heartbeat_while_the_partition_is_loaded_is_told_so() -> None:
     assert world.send("a", 0, names=("t",)).answer.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     world.log.gate.set()
     await loading
-
-
-async def test_heartbeat_that_writes_nothing_is_not_answered_from_a_log_that_may_not_be_committed() -> None:
-    """A broker that does not know that another one leads would tell members what the other one does not know."""
-    before = await ConsumerWorld.loaded(Topics(t=4))
-    epoch = (await before.beat("a", 0, names=["t"])).member_epoch
-    before.log.uncommitted_loads.update(range(before.log.partition_count))
-    after = await ConsumerWorld.loaded(before.topics, log=before.log)
-    assert after.send("a", epoch).answer.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    before.log.uncommitted_loads.clear()
-    assert (await after.beat("a", epoch)).member_epoch == epoch
-
-
-async def test_batches_that_build_on_one_another_are_in_the_chain_of_their_group() -> None:
-    world = await ConsumerWorld.loaded(Topics(t=4))
-    asked: list[InternalAppend] = []
-    append = world.log.append
-
-    def noted(request: InternalAppend) -> Awaitable[int]:
-        asked.append(request)
-        return append(request)
-
-    with patch.object(world.log, "append", noted):
-        await world.beat("a", 0, names=["t"])
-        await world.beat("b", 0, names=["t"])
-    assert {request.chain for request in asked} == {world.group.chain} != {UNCHAINED}
 
 
 async def test_new_coordinator_has_the_members_and_gives_them_a_new_session() -> None:

@@ -1,33 +1,22 @@
 """Tests what a member is told when its change is not written."""
 
-from collections.abc import Callable, Iterable
-
 import pytest
 from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
 from pybroker.broker.coordinator.group.consumer.records import GroupEpoch, GroupRecord
 from pybroker.broker.coordinator.group.modern.writing import GroupWriter
+from pybroker.broker.coordinator.group.record_log import RecordLog
 from pybroker.broker.coordinator.group.registry import GroupRegistry
+from pybroker.broker.coordinator.internal_log import AppendDone, InternalAppend
 from pybroker.protocol.errors import ErrorCode, error_for
-from pybroker.storage.log.append_chain import AppendChain
 
 
-class FailingLog:
+class FailingSink:
     """A log whose appends fail."""
 
     def __init__(self, code: ErrorCode) -> None:
         self._code = code
 
-    def max_batch_bytes(self, group_id: str) -> None:
-        return None
-
-    def append(
-        self,
-        group_id: str,
-        pairs: Iterable[tuple[bytes, bytes | None]],
-        done: Callable[[object], None],
-        *,
-        chain: AppendChain,
-    ) -> None:
+    def append(self, append: InternalAppend, done: AppendDone) -> None:
         done(error_for(self._code))
 
 
@@ -45,10 +34,10 @@ def test_member_whose_change_is_not_written_gets_an_error_that_its_client_knows(
 ) -> None:
     registry = GroupRegistry(lambda: 1, 1_000_000, lambda: 0.0)
     heard: list[ErrorCode] = []
-    log = FailingLog(code)
+    log = RecordLog(FailingSink(code), registry.partition_for, lambda: 0)
     writer: GroupWriter[ConsumerGroup, GroupRecord] = GroupWriter(
         registry,
-        log,  # type: ignore[arg-type]  # a fake
+        log,
         lambda group, records: None,
         lambda partition: None,
     )
