@@ -25,11 +25,10 @@ from ..protocol.errors import (
     UnknownTopicOrPartitionError,
     error_for,
 )
-from ..protocol.records.batch import iter_batches
 from ..storage.errors import record_errors_of
 from ..storage.log.append_chain import UNCHAINED, AppendChain
-from ..storage.log.log import Log
 from ..storage.log.log_append import LeaderAppend, LogAppendInfo
+from ..storage.log.whole_batches import read_whole_batches
 from ..storage.producers.producer_state import AppendOrigin
 from ..storage.producers.refused_batches import refused_batch
 from ..storage.producers.verification_guards import VerificationGuard
@@ -351,9 +350,9 @@ class PartitionSet:
         """
         log = self.require(topic_partition).log
         offset = 0
-        while (offset := max(offset, log.log_start_offset)) < log.log_end_offset:
+        while max(offset, log.log_start_offset) < log.log_end_offset:
             whole: memoryview | None
-            whole, offset = await self._run_in_pool(partial(_read_whole_batches, log, offset, max_bytes))
+            whole, offset = await self._run_in_pool(partial(read_whole_batches, log, offset, max_bytes))
             if whole is None:
                 break  # the rest was compacted away
             yield whole
@@ -475,16 +474,6 @@ class PartitionSet:
 
 
 _UNKNOWN_EPOCH_END = EpochEnd(-1, -1)
-
-
-def _read_whole_batches(log: Log, offset: int, max_bytes: int) -> tuple[memoryview | None, int]:
-    """Returns the batches from ``offset`` on, and the offset behind them; None when there are none."""
-    region = log.read(offset, max_bytes, log.log_end_offset, True).region
-    data = memoryview(b"" if region is None else log.read_region(region))
-    end = 0
-    for batch in iter_batches(data):
-        end, offset = batch.end, batch.next_offset
-    return (data[:end] if end else None), offset
 
 
 def _set_unless_done(future: "asyncio.Future[ErrorCode]", code: ErrorCode) -> None:
