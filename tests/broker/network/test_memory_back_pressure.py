@@ -152,6 +152,7 @@ async def test_request_that_waits_for_memory_is_dropped_when_its_client_hangs_up
     size = LARGE_BYTES + 1000 if is_large else LARGE_BYTES - 1000
     async with serving(NetworkSettings(max_decoded_bytes=size * DECODED_BYTES_PER_BYTE)) as server:
         first, second, third, gone, patient = [await server.connect() for _ in range(5)]
+        await until(lambda: len(server.listeners.connections()) == 5)  # the server accepts them later
         before = [first] if is_large else [first, second, third]  # small ones wait only over twice the limit
         for number, peer in enumerate(before):
             peer.send(frame(STUCK, number, bytes(size)))

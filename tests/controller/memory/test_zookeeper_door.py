@@ -277,8 +277,7 @@ def test_connection_whose_watches_take_too_much_memory_is_closed(
         for number in range(20):  # a path that is watched again takes no more
             send(connection, number, OpCode.EXISTS, kazoo.Exists("/" + 1_000 * "x", True).serialize())
             assert reply(connection)[0] == (number, -101)
-        for letter in "abcd":
-            send(connection, 30, OpCode.EXISTS, kazoo.Exists("/" + 1_000 * letter, True).serialize())
+        send(connection, 30, OpCode.EXISTS, kazoo.Exists("/" + 1_000 * "a", True).serialize())
         while (answer := received(connection)) != b"":
             assert answer[:4] == (30).to_bytes(4, "big")
 
