@@ -96,7 +96,9 @@ def infer_json_schema(spark: SparkSession, values: DataFrame, records: int = _SA
     exact = spark.newSession()  # else Spark keeps one of the names that differ only by case
     exact.conf.set(CASE_SENSITIVE, "true")
     broken = f"{_BROKEN}_{uuid.uuid4()}"  # no field of a value has this name
-    sample = exact.sparkContext.parallelize([row[0] for row in rows], 1)
+    context = getattr(exact, "sparkContext", None)  # a client of Spark Connect has none
+    texts = [row[0] for row in rows]
+    sample = exact.createDataFrame(rows, "value string") if context is None else context.parallelize(texts, 1)
     found = exact.read.options(columnNameOfCorruptRecord=broken, **_STRICT).json(sample).schema
     fields = [field for field in found.fields if field.name != broken]
     if not fields:
