@@ -59,9 +59,8 @@ class RecordLog:
         """Whether all that was read of the partition is committed."""
         return self._is_load_committed(partition)
 
-    def chain_of(self, group_id: str) -> AppendChain:
-        """The batches of the group's partition since it was loaded. It is another chain after a reload."""
-        partition = self._partition_for(group_id)
+    def chain_of(self, partition: int) -> AppendChain:
+        """The batches of the partition since it was loaded. It is another chain after a reload."""
         chain = self._chains.get(partition)
         if chain is None:
             chain = self._chains[partition] = AppendChain()
@@ -94,7 +93,8 @@ class RecordLog:
         it, until `begin_anew`.
         ``done`` is called with the outcome, maybe before this returns.
         """
-        partition, chain = self._partition_for(group_id), self.chain_of(group_id)
+        partition = self._partition_for(group_id)
+        chain = self.chain_of(partition)
         batch = build_records(records, self._now_ms(), self._codec, producer)
         guard = None if producer is None else producer.guard
         chain = chain if is_step else chain.follower

@@ -106,10 +106,11 @@ class GroupWriter(Generic[G, R]):
 
     def _append(self, group: GroupBase, pairs: Iterable[tuple[bytes, bytes | None]], done: Written) -> None:
         group_id = group.group_id
-        batch = self._newest[group_id] = _Batch(group)
+        written_to = self._registry.partition_for(group_id)
+        batch = _Batch(group, self._registry.partition_of(group_id), written_to, self._log.chain_of(written_to))
         batch.waiting.append(done)
-        finish = partial(self._finish, batch, self._registry.partition_of(group_id), self._log.chain_of(group_id))
-        self._log.append(group_id, pairs, finish, is_step=True)
+        self._newest[group_id] = batch
+        self._log.append(group_id, pairs, partial(self._finish, batch), is_step=True)
 
     def after_writes(self, group: G, done: Written) -> None:
         """Call ``done`` as soon as no batch of the group is being written, which is usually now.
@@ -137,16 +138,16 @@ class GroupWriter(Generic[G, R]):
         size = BATCH_BYTES + sum(len(key) + len(value or b"") + RECORD_BYTES for key, value in pairs)
         return limit is None or size <= limit
 
-    def _finish(self, batch: "_Batch", partition: int, chain: AppendChain, outcome: AppendOutcome) -> None:
+    def _finish(self, batch: "_Batch", outcome: AppendOutcome) -> None:
         group = batch.group
         if self._newest.get(group.group_id) is batch:
             del self._newest[group.group_id]
         error = ErrorCode.NONE
         if isinstance(outcome, KafkaError):
             error = _not_stored(group.group_id, outcome.code)
-            if self._log.chain_of(group.group_id) is chain and self._registry.ownership.is_active:
-                self._log.begin_anew(self._registry.partition_for(group.group_id))  # another one after the topic grew
-                self._reload(partition)
+            if self._log.chain_of(batch.written_to) is batch.chain and self._registry.ownership.is_active:
+                self._log.begin_anew(batch.written_to)
+                self._reload(batch.loaded_from)
         for done in batch.waiting:
             done(error)
 
@@ -165,10 +166,16 @@ def _not_stored(group_id: str, code: ErrorCode) -> ErrorCode:
 
 
 class _Batch:
-    """A batch that is being written, and whoever waits for it."""
+    """A batch that is being written, and whoever waits for it.
 
-    __slots__ = ("group", "waiting")
+    ``loaded_from``, ``written_to``: partitions, which differ after the topic got more of them.
+    """
 
-    def __init__(self, group: GroupBase) -> None:
+    __slots__ = ("chain", "group", "loaded_from", "waiting", "written_to")
+
+    def __init__(self, group: GroupBase, loaded_from: int, written_to: int, chain: AppendChain) -> None:
         self.group = group
+        self.loaded_from = loaded_from
+        self.written_to = written_to
+        self.chain = chain
         self.waiting: list[Written] = []
