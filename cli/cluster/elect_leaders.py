@@ -1,6 +1,7 @@
 """``pybroker cluster elect``."""
 
 from ...base.command_parser import BAD_INPUT, CommandError, CommandParser
+from ...client.response_error import response_error
 from ...protocol.errors import ErrorCode, error_for
 from ...protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from ..output.columns import Column
@@ -55,8 +56,7 @@ def _run(call: Call) -> int:
         for result in topic.partition_result:
             code = result.error_code
             if code and code != ErrorCode.ELECTION_NOT_NEEDED:
-                said = result.error_message or error_for(code)
-                failures.append(error_for(code, f"{topic.topic}-{result.partition_id}: {said}"))
+                failures.append(response_error(result, f"{topic.topic}-{result.partition_id}"))
             else:
                 said = "not needed" if code else "elected"
                 rows.append(Election(topic=topic.topic, partition=result.partition_id, result=said))
