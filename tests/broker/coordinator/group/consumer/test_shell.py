@@ -89,6 +89,22 @@ async def test_partition_is_loaded_anew_when_records_are_not_written() -> None:
     assert (await world.beat("a", 1)).error is ErrorCode.NONE
 
 
+async def test_partition_is_loaded_anew_when_records_are_refused_after_the_offsets_topic_grew() -> None:
+    world = await ConsumerWorld.loaded(Topics(t=3))
+    await world.beat("a", 0, names=("t",))
+    partition = world.coordinator.partition_for(GROUP)
+    world.log.append_error = NotEnoughReplicasError()
+    joining = world.send("b", 0, names=("t",))
+    world.log.store.grow(7)
+    assert world.coordinator.partition_for(GROUP) != partition
+    await world.coordinator.settled()
+    assert joining.answer.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert world.loads == [(partition, 0)]
+    world.log.append_error = None
+    await world.load_again()
+    assert set(world.group.members) == {"a"}
+
+
 async def test_heartbeat_while_the_partition_is_loaded_is_told_so() -> None:
     world = ConsumerWorld(Topics(t=3))
     world.log.gate.clear()
