@@ -32,7 +32,10 @@ class InternalLog(Protocol):
 
     @property
     def partition_count(self) -> int:
-        """Partitions of the topic; before it is created, the configured number."""
+        """The partitions by which entries are spread; before the topic is created, the configured number.
+
+        It may differ from the topic's number of partitions after the topic grew.
+        """
         ...
 
     def append(self, append: InternalAppend) -> Awaitable[int]:

@@ -11,6 +11,7 @@ from ...protocol.errors import ErrorCode, KafkaError
 from ...replication.partition_set import PartitionSet
 from ..metadata.metadata_cache import MetadataCache
 from .internal_log import InternalAppend
+from .kept_count import KeptPartitionCount
 
 __all__ = [
     "InternalTopic",
@@ -97,6 +98,7 @@ class InternalTopic:
         """By partition, the end of what was read, until it is committed."""
         self._loads: list[asyncio.Future[None]] = []
         """Loads that wait for the topic's metadata."""
+        self._count = KeptPartitionCount(settings.topic, settings.partition_count, cache)
         if settings.loads_committed:
             cache.on_update(lambda _update: self._metadata_updated())
 
@@ -106,7 +108,7 @@ class InternalTopic:
 
     @property
     def partition_count(self) -> int:
-        return self._cache.partition_count(self.topic) or self._settings.partition_count
+        return self._count.value
 
     def append(self, append: InternalAppend) -> Awaitable[int]:
         settings = self._settings
@@ -122,6 +124,7 @@ class InternalTopic:
 
     async def read(self, partition: int) -> AsyncIterator[memoryview]:
         place = TopicPartition(self.topic, partition)
+        self._count.note_read(partition)
         hosted = self._partitions.get(place)
         if hosted is not None and not hosted.strand.is_idle:  # an append of the last load may be under way
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -14,6 +14,11 @@ from pybroker.protocol.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
+from pybroker.protocol.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
 from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from pybroker.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -136,6 +141,22 @@ async def test_no_coordinator_with_fewer_brokers_than_replicas(cluster: BrokerCl
     await until(lambda: len(cluster[1]._cache.broker_ids) == 2, "the first has heard of the second")
     assert await found(cluster) in (1, 2)
     assert len((await cluster.metadata_of(1, OFFSETS)).replica_nodes) == 2
+
+
+async def test_groups_stay_with_their_coordinator_when_the_offsets_topic_grows(cluster: BrokerCluster) -> None:
+    """By the new number of partitions, the group would belong to the other broker."""
+    first = await begin(cluster, 1, 2)
+    assert await commit(cluster, first, 5) is ErrorCode.NONE
+    others = [CreatePartitionsAssignment(broker_ids=[3 - first, first])]
+    more = CreatePartitionsTopic(name=OFFSETS.topic, count=2, assignments=others)
+    answer = await cluster.ask(cluster.controller_id, CreatePartitionsRequest(topics=[more], timeout_ms=30_000), 3)
+    assert answer.results[0].error_code == ErrorCode.NONE
+    servers = cluster.servers.values()
+    await until(lambda: all(each._cache.partition_count(OFFSETS.topic) == 2 for each in servers), "growth")
+    for broker_id in (1, 2):
+        assert await find(cluster, broker_id) == (ErrorCode.NONE, first)
+    assert await committed(cluster, first) == (ErrorCode.NONE, 5)
+    assert await commit(cluster, first, 6) is ErrorCode.NONE
 
 
 async def test_committed_offsets_move_with_the_coordinator_and_back(cluster: BrokerCluster) -> None:

@@ -24,13 +24,11 @@ DEFAULT_MAX_BYTES = 256 * 1024 * 1024
 class TransactionRegistry:
     """Transactions by partition and id.
 
-    ``partition_count``: of the topic. The count of the first load stays valid as long as a partition is owned, because
-    ids would move to other partitions otherwise, without their state.
+    ``partition_count``: the partitions by which ids are spread. It stays as it is while partitions are owned.
     """
 
     def __init__(self, partition_count: Callable[[], int], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._partition_count = partition_count
-        self._kept_count: int | None = None
         self._reported_count: int | None = None
         self.ownership = PartitionOwnership()
         self.memory = EntryMemory(max_bytes)
@@ -39,7 +37,7 @@ class TransactionRegistry:
 
     def partition_for(self, transactional_id: str) -> int:
         """The partition of ``__transaction_state`` that stores the id."""
-        return partition_for_key(transactional_id, self._kept_count or self._partition_count())
+        return partition_for_key(transactional_id, self._partition_count())
 
     def check(self, transactional_id: str) -> ErrorCode:
         """NONE when this broker coordinates the id, else the error for the client."""
@@ -112,7 +110,6 @@ class TransactionRegistry:
 
     def finish_loading(self, partition: int, transactions: Iterable[Transaction]) -> None:
         """The partition is owned now, with these transactions, even if they take more memory than the limit."""
-        self._keep_partition_count()
         self._transactions[partition] = {}
         for transaction in transactions:
             self._add(transaction, partition)
@@ -123,18 +120,12 @@ class TransactionRegistry:
         transactions = list(self._transactions.pop(partition, {}).values())
         for transaction in transactions:
             self._release_memory(transaction)
-        if not self._transactions:
-            self._kept_count = None
         return transactions
 
-    def _keep_partition_count(self) -> None:
-        count = self._partition_count()
-        self.check_partition_count(count)
-        self._kept_count = self._kept_count or count
-
     def check_partition_count(self, count: int) -> None:
-        """Log an error, once for each count, when the topic's number of partitions has changed."""
-        if self._kept_count in (None, count) or count == self._reported_count:
+        """Log an error, once for each count, when ids are not spread over this number of partitions of the topic."""
+        kept = self._partition_count()
+        if count in (kept, self._reported_count):
             return
         self._reported_count = count
         logger.error(
@@ -142,6 +133,6 @@ class TransactionRegistry:
             "change; transactional ids go on with %d partitions until a restart, and lose their state then",
             TRANSACTION_STATE_TOPIC,
             count,
-            self._kept_count,
-            self._kept_count,
+            kept,
+            kept,
         )

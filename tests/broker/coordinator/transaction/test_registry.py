@@ -135,28 +135,13 @@ def test_loading_is_not_refused_when_memory_is_full() -> None:
     assert registry.check_space("id") is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
-def test_ids_keep_their_partitions_when_the_topic_grows(caplog: pytest.LogCaptureFixture) -> None:
-    counts = [COUNT]
-    registry = TransactionRegistry(lambda: counts[-1])
-    loaded = load(registry, 1)
-
-    counts.append(10 * COUNT)
-
-    assert [registry.get(each.transactional_id) for each in loaded] == loaded
-    assert registry.check(loaded[0].transactional_id) is ErrorCode.NONE
+def test_growth_of_the_topic_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    registry = TransactionRegistry(lambda: COUNT)
+    load(registry, 1)
+    registry.check_partition_count(COUNT)
     assert caplog.text == ""
-    load(registry, 2)
     for _ in range(2):
         registry.check_partition_count(10 * COUNT)
     (line,) = caplog.messages
     assert "__transaction_state has 40 partitions now, but 4 when its first partition was loaded" in line
     assert registry.partition_for(IDS[0]) == partition_for_key(IDS[0], COUNT)
-
-
-def test_the_number_of_partitions_is_taken_anew_when_no_partition_is_owned() -> None:
-    counts = [COUNT]
-    registry = TransactionRegistry(lambda: counts[-1])
-    load(registry, 1)
-    registry.remove_partition(1)
-    counts.append(50)
-    assert [registry.partition_for(name) for name in IDS] == [partition_for_key(name, 50) for name in IDS]
