@@ -18,12 +18,16 @@ def assigned_bytes(target: Assignment, owned: Sequence[Assignment], *, notes_own
     """A member's target, and what it owns. The target counts as if the member owned it already, so that the member
     takes no more memory on its way there. ``notes_owners``: whether the group notes the owner of each partition."""
     partition_bytes = PARTITION_BYTES + (_OWNER_BYTES if notes_owners else 0)
-    most_owned = max(_bytes((target,), partition_bytes), _bytes(owned, partition_bytes))
-    return _bytes((target,), PARTITION_BYTES) + most_owned
+    topics, partitions = len(target), _partitions(target)
+    held = [each for each in owned if each]
+    # A topic of which partitions are in several of the assignments counts once.
+    held_topics = len(held[0]) if len(held) == 1 else len(set[UUID]().union(*held))
+    most_owned = max(
+        TOPIC_BYTES * topics + partition_bytes * partitions,
+        TOPIC_BYTES * held_topics + partition_bytes * sum(map(_partitions, held)),
+    )
+    return TOPIC_BYTES * topics + PARTITION_BYTES * partitions + most_owned
 
 
-def _bytes(assignments: Sequence[Assignment], partition_bytes: int) -> int:
-    """A topic of which partitions are in several of the assignments counts once."""
-    topics = set[UUID]().union(*assignments)
-    partitions = sum(len(partitions) for each in assignments for partitions in each.values())
-    return TOPIC_BYTES * len(topics) + partition_bytes * partitions
+def _partitions(assignment: Assignment) -> int:
+    return sum(map(len, assignment.values()))
