@@ -61,7 +61,9 @@ class GroupParts:
         syncs = Syncs(rebalances, group_log, lambda size_bytes: registry.has_space_for(size_bytes, now_ms()))
         self.registry = registry
         self.rebalances = rebalances
-        conversions = Conversions(consumers.settings, settings.max_size, consumers.topics, rebalances, joins, now_ms)
+        conversions = Conversions(
+            consumers.settings, settings.max_size, consumers.topics, rebalances, joins, self.turns, now_ms
+        )
         self.consumers = ConsumerGroups(registry, log, self.turns, now_ms, new_uuid, consumers, reload, conversions)
         self.membership = Membership(settings, registry, rebalances, joins, syncs, offset_log, self.consumers, now_ms)
         self.commits = Commits(settings, registry, rebalances, offset_log, now_ms)

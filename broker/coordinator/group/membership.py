@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ....base.quiet_lines import QUIET
 from ....protocol.errors import ErrorCode
@@ -50,7 +51,10 @@ class Membership:
         self._now_ms = now_ms
 
     def join(self, request: JoinRequest, reply: JoinReply) -> None:
-        """JoinGroup. Only a client without a member id creates a missing group."""
+        """JoinGroup. Only a client without a member id creates a missing group.
+
+        It waits while the group is being made a consumer group.
+        """
         error = self._registry.check(request.group_id)
         if error is ErrorCode.NONE and not self._is_session_timeout_allowed(request.session_timeout_ms):
             error = ErrorCode.INVALID_SESSION_TIMEOUT
@@ -61,6 +65,8 @@ class Membership:
             error = ErrorCode.GROUP_MAX_SIZE_REACHED
         if error is not ErrorCode.NONE:
             reply(JoinResult(error, request.member_id))
+            return
+        if self._consumers.after_draft(request.group_id, partial(self.join, request, reply)):
             return
         known = self._registry.get(request.group_id)
         if isinstance(known, ConsumerGroup) and not known.is_empty:

@@ -35,7 +35,7 @@ from pybroker.broker.coordinator.group.consumer.states import MemberState
 from pybroker.broker.coordinator.group.consumer.timers import MemberTimers
 from pybroker.broker.coordinator.group.group import Group
 from pybroker.broker.coordinator.group.joining import JoinRequest
-from pybroker.broker.coordinator.group.migration import classic_members, conversions
+from pybroker.broker.coordinator.group.migration import classic_members, conversions, upgrade
 from pybroker.broker.coordinator.group.migration.downgrade import classic_group
 from pybroker.broker.coordinator.group.migration.rules import joining_heartbeat
 from pybroker.broker.coordinator.group.migration.timers import ClassicTimers
@@ -151,9 +151,10 @@ def _answer_at_once(
     records: Any,
     done: Callable[[ErrorCode], None],
     replaced: Any = None,
+    **more: Any,
 ) -> bool:
     """Answer before the records are written."""
-    is_written = _write(self, group, records, lambda error: None, replaced)
+    is_written = _write(self, group, records, lambda error: None, replaced, **more)
     if is_written:
         done(ErrorCode.NONE)
     return is_written
@@ -183,12 +184,10 @@ def _joining_without(request: JoinRequest, member_id: str, topics: TopicLookup) 
     return joining_heartbeat(request, member_id, topics)._replace(owned=EMPTY)
 
 
-def _upgraded_without(*arguments: Any) -> tuple[GroupRecord, ...]:
+def _upgraded_without(*arguments: Any) -> Iterator[GroupRecord | None]:
     """The members of a converted group have nothing."""
-    return tuple(
-        record._replace(assigned=EMPTY) if isinstance(record, CurrentMember) else record
-        for record in upgrade_records(*arguments)
-    )
+    for record in upgrade_records(*arguments):
+        yield record._replace(assigned=EMPTY) if isinstance(record, CurrentMember) else record
 
 
 def _of_first_generation(*arguments: Any) -> Group | None:
@@ -204,7 +203,7 @@ MISTAKES: dict[str, Callable[[], Any]] = {
         _patched, (classic_members, "joining_heartbeat", _joining_without)
     ),
     "the members of a classic group have nothing when it becomes a consumer group": partial(
-        _patched, (conversions, "upgrade_records", _upgraded_without)
+        _patched, (upgrade, "upgrade_records", _upgraded_without)
     ),
     "a consumer group becomes a classic one of the first generation": partial(
         _patched, (conversions, "classic_group", _of_first_generation)

@@ -6,6 +6,7 @@ written, and starts what follows from them: timers, the lookup of patterns, the 
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
@@ -25,6 +26,8 @@ from ..memory import group_bytes
 from ..migration.classic_members import ClassicMembers
 from ..migration.conversions import Conversions
 from ..migration.rules import leaving_member
+from ..migration.upgrade import UpgradeDraft
+from ..migration.upgrades import UpgradeOutcome
 from ..modern.assignors.table import ASSIGNORS
 from ..modern.heartbeat_answer import HeartbeatAnswer, HeartbeatReply, refused
 from ..modern.pending_reply import PendingReply
@@ -35,7 +38,7 @@ from ..modern.target_runs import ComputedTarget
 from ..modern.topic_hashes import TopicHashes
 from ..modern.topics import TopicLookup
 from ..modern.turns import Turns
-from ..modern.writing import GroupWriter, Written
+from ..modern.writing import AppliedRecords, GroupWriter, Written
 from ..record_log import RecordLog
 from ..registry import GroupRegistry
 from ..results import LeavingMember
@@ -150,14 +153,24 @@ class ConsumerGroups:
             if member is not None and member.epoch == request.member_epoch:
                 self._timers.keep_alive(group, request.member_id)
 
-    def _heartbeat(self, request: Heartbeat, hidden: Hidden, reply: HeartbeatReply) -> None:
+    def _heartbeat(
+        self, request: Heartbeat, hidden: Hidden, reply: HeartbeatReply, made: UpgradeOutcome | None = None
+    ) -> None:
+        """``made``: of the classic group that the request makes a consumer group."""
         refusal = check(request, self._settings)
         if refusal is not None:
             reply(refused(refusal))
             return
         pending = PendingReply(reply)
+        draft = None
         try:
-            answer = self._decide(request, pending.written)
+            classic = self._classic_group(request)
+            if classic is not None:
+                again = partial(self._heartbeat, request, hidden, reply)
+                draft = self._conversions.draft(classic, request, made, again)
+                if draft is None:
+                    return
+            answer = self._decide(request, pending.written, draft)
         except KafkaError as error:
             reply(refused(error))
             return
@@ -171,13 +184,14 @@ class ConsumerGroups:
         self._targets.maybe_begin(group, tries_again=request.member_epoch == JOIN_EPOCH)
         pending.hold(self._targets, request, answer, self._decide)
 
-    def _decide(self, request: Heartbeat, reply: HeartbeatReply) -> HeartbeatAnswer:
-        """Raises KafkaError when the request is refused."""
-        if (code := self._registry.check(request.group_id)) is not ErrorCode.NONE:
-            raise error_for(code)
-        known = self._registry.get(request.group_id)
-        group, converted = self._group_for(request, known)
-        records, answer = decide(_with(group, converted), request, self._world(group.group_id))
+    def _decide(self, request: Heartbeat, reply: HeartbeatReply, draft: UpgradeDraft | None = None) -> HeartbeatAnswer:
+        """``draft``: the group in whose place that of the registry is a classic one until now.
+
+        Raises KafkaError when the request is refused.
+        """
+        known = self._known(request)
+        group = self._group_for(request, known) if draft is None else draft.group
+        records, answer = decide(group, request, self._world(group.group_id))
 
         def written(error: ErrorCode) -> None:
             reply(answer if error is ErrorCode.NONE else refused(error_for(error)))
@@ -192,10 +206,11 @@ class ConsumerGroups:
         if is_leave and self._conversions.downgrade(group, request.member_id, self._writer, written):
             return answer
         replaced = None if known is group else known
-        if not self._writer.write(group, (*converted, *records), written, replaced):
+        before = AppliedRecords((), ()) if draft is None else AppliedRecords(draft.records, draft.encoded)
+        if not self._writer.write(group, records, written, replaced, before=before):
             group.topics_changed = True  # whether they did is still to be stored
             raise UnknownServerError("The records of the group are too large.")
-        if isinstance(replaced, Group) and converted:
+        if isinstance(replaced, Group) and draft is not None:
             self._conversions.upgraded(replaced, group)
             if not group.is_dead:  # it was written
                 self._timers.begin(group)
@@ -203,22 +218,33 @@ class ConsumerGroups:
             replaced.bury(self._now_ms())
         return answer
 
-    def _group_for(self, request: Heartbeat, known: GroupBase | None) -> tuple[ConsumerGroup, tuple[GroupRecord, ...]]:
-        """The group; a new one for a member that joins an unknown group, or a group of another type.
+    def _known(self, request: Heartbeat) -> GroupBase | None:
+        """The group, of any type. Raises KafkaError when this broker does not coordinate it."""
+        if (code := self._registry.check(request.group_id)) is not ErrorCode.NONE:
+            raise error_for(code)
+        return self._registry.get(request.group_id)
 
-        With the records by which the members of that group become members of the new one.
-        """
+    def _classic_group(self, request: Heartbeat) -> Group | None:
+        """The classic group with members that a client joins by the request. Raises KafkaError."""
+        if request.member_epoch != JOIN_EPOCH:
+            return None
+        known = self._known(request)
+        if not isinstance(known, Group) or known.gives_way:
+            return None
+        self._check_space(request, group_bytes(request.group_id))
+        return known
+
+    def _group_for(self, request: Heartbeat, known: GroupBase | None) -> ConsumerGroup:
+        """The group; a new one for a member that joins an unknown group, or a group without members of another type."""
         if isinstance(known, ConsumerGroup):
             if request.has_subscription and request.member_epoch >= JOIN_EPOCH:
                 self._check_space(request, 0)
-            return known, ()
-        has_members = known is not None and not known.gives_way
-        if request.member_epoch != JOIN_EPOCH or (has_members and not isinstance(known, Group)):
+            return known
+        if request.member_epoch != JOIN_EPOCH or not (known is None or known.gives_way):
             reason = "not found" if known is None else "is not a consumer group"
             raise GroupIdNotFoundError(f"Group {request.group_id} {reason}.")
         self._check_space(request, group_bytes(request.group_id))
-        converted = self._conversions.upgrade(known, request) if has_members and isinstance(known, Group) else ()
-        return ConsumerGroup(request.group_id), converted
+        return ConsumerGroup(request.group_id)
 
     def _check_space(self, request: Heartbeat, more_bytes: int) -> None:
         size_bytes = more_bytes + metadata_bytes(request.updated(MemberMetadata(request.member_id)))
@@ -275,6 +301,11 @@ class ConsumerGroups:
     def after_leave(self, group_id: str, done: Written) -> None:
         """Call ``done`` as soon as it is written, or cannot be, that members left a group."""
         self._writer.after_newest(group_id, done)
+
+    def after_draft(self, group_id: str, done: Callable[[], None]) -> bool:
+        """Call ``done`` when the consumer group is made that a classic group becomes. Returns False when it becomes
+        none."""
+        return self._conversions.after_draft(group_id, done)
 
     # -- groups that come and go
 
@@ -376,14 +407,6 @@ class ConsumerGroups:
 
     def _session_timeout_ms(self, group_id: str) -> int:
         return self._settings_of(group_id).session_timeout_ms
-
-
-def _with(group: ConsumerGroup, records: Sequence[GroupRecord]) -> ConsumerGroup:
-    """The group as these records make it, if there are any. The group itself stays as it is."""
-    draft = group.copy() if records else group
-    for record in records:
-        draft.apply(record)
-    return draft
 
 
 def _ignore(error: ErrorCode) -> None:

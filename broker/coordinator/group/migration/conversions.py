@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from .....protocol.errors import ErrorCode
+from .....protocol.errors import ErrorCode, KafkaError
 from ..consumer.consumer_group import ConsumerGroup
 from ..consumer.heartbeat import Heartbeat
 from ..consumer.records import GroupRecord, MemberMetadata
@@ -13,13 +13,15 @@ from ..group import Group
 from ..joining import JoinRequest, Joins
 from ..member import JoinReply
 from ..modern.topics import TopicLookup
+from ..modern.turns import Turns
 from ..modern.writing import GroupWriter, Written
 from ..rebalance import Rebalances
 from ..rebalance_cause import RebalanceCause, RebalanceReason
 from ..results import UNKNOWN_MEMBER_ID, JoinResult, SyncResult
 from .downgrade import classic_group, has_only_classic_members
 from .policy import MigrationPolicy
-from .upgrade import check_upgrade, upgrade_records
+from .upgrade import UpgradeDraft, check_upgrade
+from .upgrades import UpgradeOutcome, Upgrades
 
 __all__ = ["Conversions"]
 
@@ -38,8 +40,10 @@ class Conversions:
         topics: TopicLookup,
         rebalances: Rebalances,
         joins: Joins,
+        turns: Turns,
         now_ms: Callable[[], int],
     ) -> None:
+        self._upgrades = Upgrades(turns, topics)
         self._settings = settings
         self._max_size = max_size
         self._topics = topics
@@ -53,13 +57,25 @@ class Conversions:
 
     # -- up
 
-    def upgrade(self, group: Group, joining: Heartbeat) -> tuple[GroupRecord, ...]:
-        """The records of the consumer group that a classic one with members becomes, because a client joins it.
+    def draft(
+        self, group: Group, joining: Heartbeat, made: UpgradeOutcome | None, done: Callable[[UpgradeOutcome], None]
+    ) -> UpgradeDraft | None:
+        """The consumer group that a classic one with members becomes, because a client joins it.
 
+        ``made``: the outcome of an earlier call. None: the group is being made, and ``done`` will get the outcome.
         Raises KafkaError, and for the usual reasons before the work that takes long for a large group.
         """
         check_upgrade(group, joining, self.policy, self._settings.max_size)
-        return upgrade_records(group, self._topics)
+        if isinstance(made, KafkaError):
+            raise made
+        if made is not None and made.is_of(group):
+            return made
+        self._upgrades.begin(group, done)
+        return None
+
+    def after_draft(self, group_id: str, done: Callable[[], None]) -> bool:
+        """Call ``done`` when a draft of the group was made and has been used. Returns False when none is being made."""
+        return self._upgrades.after(group_id, lambda outcome: done())
 
     def upgraded(self, old: Group, new: ConsumerGroup) -> None:
         """The consumer group has taken the place of the classic one: its members join again."""

@@ -5,11 +5,13 @@ keeps partitions while the group rebalances may not have given back yet what its
 such partitions before it joins again.
 """
 
-from collections.abc import Set
+from collections.abc import Generator, Iterator, Set
+from typing import NamedTuple
 from uuid import UUID
 
 from .....protocol.codec import DecodeError
 from .....protocol.errors import GroupIdNotFoundError
+from ..consumer.consumer_group import ConsumerGroup
 from ..consumer.heartbeat import Heartbeat
 from ..consumer.name_patterns import check_new_pattern
 from ..consumer.records import (
@@ -23,23 +25,37 @@ from ..consumer.records import (
 )
 from ..consumer.states import MemberState
 from ..group import Group
-from ..member import Member
 from ..modern.assignment import Assignment, assignment_of, pairs
 from ..modern.room import check_room
 from ..modern.topics import TopicLookup
+from .classic_state import ClassicMemberState, ClassicState
 from .client_protocol import Subscription, read_assignment, read_subscription
 from .policy import MigrationPolicy
 
-__all__ = ["check_upgrade", "upgrade_records"]
+__all__ = ["UpgradeDraft", "check_upgrade", "draft_steps", "upgrade_records"]
 
 _MOST_MEMBERS = 1_000
 _MOST_BYTES = 512 * 1024
-"""Limits of a group's members, and of their subscriptions and assignments: the event loop converts a group at once."""
+"""Limits of a group's members, and of their subscriptions and assignments, which take memory a second time."""
 
 _NO_HASH = 0
 """The hash of topics before the coordinator has looked at them: the next member makes the next epoch. The leader's
 assignment may be incomplete, because it gives a partition that one member shall give back to nobody yet.
 """
+
+
+class UpgradeDraft(NamedTuple):
+    """A consumer group that is not in the registry yet. ``source``: the classic group as it was. ``records``: those
+    that made the group; ``encoded``: their keys and values."""
+
+    source: ClassicState
+    group: ConsumerGroup
+    records: list[GroupRecord]
+    encoded: list[tuple[bytes, bytes | None]]
+
+    def is_of(self, group: Group) -> bool:
+        """Whether it is made of the classic group as it is now."""
+        return self.source == ClassicState.of(group)
 
 
 def check_upgrade(group: Group, joining: Heartbeat, policy: MigrationPolicy, max_size: int) -> None:
@@ -48,7 +64,7 @@ def check_upgrade(group: Group, joining: Heartbeat, policy: MigrationPolicy, max
     ``joining``: the heartbeat by which the client joins.
     """
     if (reason := _refusal(group, policy, max_size)) is not None:
-        raise _refused(group, reason)
+        raise _refused(group.group_id, reason)
     is_known = joining.member_id in group.members or joining.instance_id in group.static_members
     if not is_known:
         check_room("consumer", len(group.members), max_size)
@@ -56,34 +72,50 @@ def check_upgrade(group: Group, joining: Heartbeat, policy: MigrationPolicy, max
         check_new_pattern(joining.pattern, ())  # members of the classic protocol have none
 
 
-def upgrade_records(group: Group, topics: TopicLookup) -> tuple[GroupRecord, ...]:
-    """The records of the consumer group that the classic group becomes, after `check_upgrade`.
+def draft_steps(group: Group, topics: TopicLookup) -> Generator[None, None, UpgradeDraft]:
+    """Make the consumer group that the classic group becomes, after `check_upgrade`, in short steps.
 
     Raises GroupIdNotFoundError when the members' assignments cannot be taken over.
     """
-    epoch = group.generation_id
+    draft = UpgradeDraft(ClassicState.of(group), ConsumerGroup(group.group_id), [], [])
+    for record in upgrade_records(draft.source, topics):
+        if record is not None:
+            draft.group.apply(record)
+            draft.records.append(record)
+            draft.encoded.append(draft.group.encoded(record))
+        yield
+    return draft
+
+
+def upgrade_records(source: ClassicState, topics: TopicLookup) -> Iterator[GroupRecord | None]:
+    """The records of the consumer group. None: a step without a record.
+
+    Raises GroupIdNotFoundError.
+    """
+    epoch = source.generation_id
     described: list[MemberMetadata] = []
     owned: dict[str, Assignment] = {}
     assigned: dict[str, Assignment] = {}
+    given: set[tuple[UUID, int]] = set()
     try:
-        for member in group.members.values():
+        for member in source.members:
             subscription = read_subscription(member.protocols[0].metadata, topics)  # equal in all of its protocols
             described.append(_metadata(member, subscription))
             owned[member.member_id] = subscription.owned
             assigned[member.member_id] = read_assignment(member.assignment, topics)
+            given.update(pairs(assigned[member.member_id]))
+            yield None
     except DecodeError:
-        raise _refused(group, "the embedded consumer protocol is malformed") from None
+        raise _refused(source.group_id, "the embedded consumer protocol is malformed") from None
     except ValueError:
         reason = "an unsupported custom assignor is in use. Use a default assignor before the upgrade"
-        raise _refused(group, reason) from None
-    given = {partition for own in assigned.values() for partition in pairs(own)}
-    return (
-        *described,
-        GroupEpoch(epoch, _NO_HASH),
-        *(TargetMember(member_id, own) for member_id, own in assigned.items()),
-        TargetEpoch(epoch),
-        *(_current(member_id, epoch, own, owned[member_id], given) for member_id, own in assigned.items()),
-    )
+        raise _refused(source.group_id, reason) from None
+    yield from described
+    yield GroupEpoch(epoch, _NO_HASH)
+    yield from (TargetMember(member_id, own) for member_id, own in assigned.items())
+    yield TargetEpoch(epoch)
+    for member_id, own in assigned.items():
+        yield _current(member_id, epoch, own, owned[member_id], given)
 
 
 def _current(
@@ -106,11 +138,11 @@ def _refusal(group: Group, policy: MigrationPolicy, max_size: int) -> str | None
     return "its subscriptions and assignments are too large" if sum(sizes) > _MOST_BYTES else None
 
 
-def _refused(group: Group, reason: str) -> GroupIdNotFoundError:
-    return GroupIdNotFoundError(f"Cannot upgrade classic group {group.group_id} to consumer group because {reason}.")
+def _refused(group_id: str, reason: str) -> GroupIdNotFoundError:
+    return GroupIdNotFoundError(f"Cannot upgrade classic group {group_id} to consumer group because {reason}.")
 
 
-def _metadata(member: Member, subscription: Subscription) -> MemberMetadata:
+def _metadata(member: ClassicMemberState, subscription: Subscription) -> MemberMetadata:
     return MemberMetadata(
         member.member_id,
         member.group_instance_id,

@@ -2,7 +2,6 @@
 
 import logging
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Generator
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar, TypeVarTuple, Unpack
@@ -13,6 +12,7 @@ from .group import ModernGroup
 from .records import TargetEpoch, TargetMember
 from .target_changes import target_changes
 from .turns import ComputationsByGroup, Turns
+from .waiters import Waiters
 
 __all__ = ["ComputedTarget", "TargetRunsOf"]
 
@@ -52,13 +52,12 @@ class TargetRunsOf(ABC, Generic[G]):
 
     def __init__(self, turns: Turns, computed: Callable[[G, ComputedTarget], None]) -> None:
         self._scheduler = turns.scheduler
-        self._turns = turns
         self._computed = computed
         self._running = ComputationsByGroup[ComputedTarget](turns)
         self._failed: dict[str, _Failure] = {}
         """By group id, the epoch for which no target could be computed or stored."""
-        self._waiting: dict[str, list[Callable[[KafkaError | None], None]]] = {}
-        """By group id, what waits for the end of the computation; it is given why there is no target."""
+        self._waiters = Waiters[KafkaError | None](turns)
+        """They are given why there is no target."""
 
     @abstractmethod
     def _assignor_name(self, group: G) -> str: ...
@@ -107,7 +106,7 @@ class TargetRunsOf(ABC, Generic[G]):
         """Like `after`; ``done`` is given why the target could not be computed or stored."""
         if group_id not in self._running:
             return False
-        self._waiting.setdefault(group_id, []).append(done)
+        self._waiters.add(group_id, done)
         return True
 
     def is_late(self, group: G) -> bool:
@@ -147,24 +146,5 @@ class TargetRunsOf(ABC, Generic[G]):
         self._release(group)
 
     def _release(self, group: G) -> None:
-        """Go on with what waited, one after another in turns of the event loop."""
         failure = self._failure_of(group)
-        waiting = deque(self._waiting.pop(group.group_id, ()))
-        if waiting:
-            self._go_on(waiting, None if failure is None else failure.error)
-
-    def _go_on(self, waiting: deque[Callable[[KafkaError | None], None]], error: KafkaError | None) -> None:
-        def steps() -> Generator[None, None, None]:
-            while waiting:
-                waiting.popleft()(error)
-                yield
-
-        def failed(of_one: Exception) -> None:
-            self._go_on(waiting, error)
-            raise of_one
-
-        self._turns.begin(steps(), _ignore, failed)
-
-
-def _ignore(result: object) -> None:
-    """Do nothing."""
+        self._waiters.release(group.group_id, None if failure is None else failure.error)

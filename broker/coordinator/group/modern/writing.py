@@ -8,7 +8,7 @@ the partition is loaded anew.
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from .....base.quiet_lines import QUIET
 from .....protocol.errors import ErrorCode, KafkaError
@@ -24,7 +24,7 @@ from ..records import encode_group
 from ..registry import GroupRegistry
 from .group import ModernGroup
 
-__all__ = ["GroupWriter", "Written", "write_error"]
+__all__ = ["AppliedRecords", "GroupWriter", "Written", "write_error"]
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +35,16 @@ Written = Callable[[ErrorCode], None]
 
 G = TypeVar("G", bound=ModernGroup)
 R = TypeVar("R")
+
+
+class AppliedRecords(NamedTuple):
+    """Records by which a new group was made, which is not in the registry yet, and their keys and values."""
+
+    records: Sequence[Any]
+    encoded: Sequence[tuple[bytes, bytes | None]]
+
+
+_NO_RECORDS = AppliedRecords((), ())
 
 
 class GroupWriter(Generic[G, R]):
@@ -70,16 +80,17 @@ class GroupWriter(Generic[G, R]):
         done: Written,
         replaced: GroupBase | None = None,
         encoded: Sequence[tuple[bytes, bytes | None]] | None = None,
+        before: AppliedRecords = _NO_RECORDS,
     ) -> bool:
         """Change a group, which may be a new one. False, without a change, when the batch would be too large.
 
         ``replaced``: the group of another type in whose place this one comes; its records are deleted in the batch.
-        ``encoded``: keys and values of the records, if they are known already.
+        ``encoded``: keys and values of the records, if they are known already. ``before``: come first in the batch.
         """
         group_id = group.group_id
         tombstones: Sequence[bytes] = () if replaced is None else replaced.tombstones()
         own = map(group.encoded, records) if encoded is None else encoded
-        pairs = [*((key, None) for key in tombstones), *own]
+        pairs = [*((key, None) for key in tombstones), *before.encoded, *own]
         if not self._fits(group_id, pairs):
             logger.warning("group %s: change not stored, because its records are too large", group_id, extra=QUIET)
             return False
@@ -89,7 +100,7 @@ class GroupWriter(Generic[G, R]):
             self._registry.add(group)
         for record in records:
             group.apply(record)
-        self._applied(group, records)
+        self._applied(group, (*before.records, *records))
         self._append(group, pairs, done)
         return True
 

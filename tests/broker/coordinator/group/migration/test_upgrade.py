@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
 from pybroker.broker.coordinator.group.group import Group
-from pybroker.broker.coordinator.group.migration import conversions
+from pybroker.broker.coordinator.group.migration import upgrades
 from pybroker.broker.coordinator.group.migration.policy import MigrationPolicy
 from pybroker.broker.coordinator.group.modern.assignment import pairs
 from pybroker.protocol.errors import ErrorCode
@@ -196,11 +196,10 @@ async def test_client_that_is_refused_anyway_does_not_make_the_broker_convert_th
     first, _ = await classic_pair(world)
     converted: list[Group] = []
 
-    def upgrade_records(group: Group, _topics: object) -> tuple[()]:
+    def draft_steps(group: Group, _topics: object) -> None:
         converted.append(group)
-        return ()
 
-    monkeypatch.setattr(conversions, "upgrade_records", upgrade_records)
+    monkeypatch.setattr(upgrades, "draft_steps", draft_steps)
     assert (await world.beat("c", 0, **fields)).error is error
     assert converted == []
     assert first.beat() is ErrorCode.NONE

@@ -1,0 +1,51 @@
+"""Makes consumer groups of classic groups in turns of the event loop, while JoinGroups to these groups wait."""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from .....protocol.errors import KafkaError, UnknownServerError
+from ..group import Group
+from ..modern.topics import TopicLookup
+from ..modern.turns import ComputationsByGroup, Turns
+from ..modern.waiters import Waiters
+from .upgrade import UpgradeDraft, draft_steps
+
+__all__ = ["UpgradeOutcome", "Upgrades"]
+
+logger = logging.getLogger(__name__)
+
+UpgradeOutcome = UpgradeDraft | KafkaError
+"""The consumer group, or why there is none."""
+
+
+class Upgrades:
+    """Makes one draft of a classic group at a time."""
+
+    def __init__(self, turns: Turns, topics: TopicLookup) -> None:
+        self._topics = topics
+        self._running = ComputationsByGroup[UpgradeDraft](turns)
+        self._waiters = Waiters[UpgradeOutcome](turns)
+
+    def begin(self, group: Group, done: Callable[[UpgradeOutcome], None]) -> None:
+        """Make a draft, unless one is being made, and call ``done``. Before that the group may change, or be moved to
+        another broker."""
+        group_id = group.group_id
+        self._waiters.add(group_id, done)
+        if group_id not in self._running:
+            steps = draft_steps(group, self._topics)
+            release = partial(self._waiters.release, group_id)
+            self._running.begin(group_id, steps, release, partial(self._fail, group_id))
+
+    def after(self, group_id: str, done: Callable[[UpgradeOutcome], None]) -> bool:
+        """Call ``done`` when the draft of the group is made. Returns False when none is being made."""
+        if group_id not in self._running:
+            return False
+        self._waiters.add(group_id, done)
+        return True
+
+    def _fail(self, group_id: str, error: Exception) -> None:
+        if not isinstance(error, KafkaError):
+            logger.error("group %s not converted to a consumer group", group_id, exc_info=error)
+            error = UnknownServerError("The group could not be converted to a consumer group.")
+        self._waiters.release(group_id, error)

@@ -1,0 +1,138 @@
+"""A classic group with members is made a consumer group in turns of the event loop; it may change meanwhile."""
+
+from collections.abc import Callable, Generator
+
+import pytest
+from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGroup
+from pybroker.broker.coordinator.group.group import Group
+from pybroker.broker.coordinator.group.migration import upgrades
+from pybroker.broker.coordinator.group.migration.upgrade import UpgradeDraft, draft_steps
+from pybroker.broker.coordinator.group.modern.topics import TopicLookup
+from pybroker.protocol.errors import ErrorCode
+from support.in_process.classic_client import ClassicClient, share
+from support.in_process.consumer_groups import GROUP, Topics, stored_state
+from support.in_process.consumer_world import ConsumerWorld
+
+PARTITIONS = [("t", number) for number in range(4)]
+
+
+async def classic_world(size: int = 2) -> tuple[ConsumerWorld, list[ClassicClient]]:
+    world = await ConsumerWorld.loaded(Topics(t=4, u=1))
+    clients = [ClassicClient(world, f"client-{number}", "t") for number in range(size)]
+    await share(world, clients, PARTITIONS)
+    return world, clients
+
+
+def classic_group(world: ConsumerWorld) -> Group:
+    group = world.coordinator.registry.get(GROUP)
+    assert isinstance(group, Group)
+    return group
+
+
+class Interruption:
+    """Does something while the first draft is made. ``drafts``: how many were begun."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> None:
+        self._change = change
+        self.drafts = 0
+        monkeypatch.setattr(upgrades, "draft_steps", self._steps)
+
+    def _steps(self, group: Group, topics: TopicLookup) -> Generator[None, None, UpgradeDraft]:
+        steps = draft_steps(group, topics)
+        next(steps)
+        self.drafts += 1
+        if self.drafts == 1:
+            self._change()
+        return (yield from steps)
+
+
+async def test_each_step_reads_one_member_or_makes_one_record() -> None:
+    size = 30
+    world, _ = await classic_world(size)
+    count = sum(1 for _ in draft_steps(classic_group(world), world.topics))
+    records_of_members = 3 * size
+    assert count == size + records_of_members + 2
+
+
+async def test_group_stays_classic_until_the_turns_after_the_request() -> None:
+    world, clients = await classic_world()
+    reply = world.send("c", 0, names=("t",))
+    assert classic_group(world).member_count == 2
+    assert clients[0].beat() is ErrorCode.NONE
+    assert not reply.answers
+    world.time.advance(0)
+    assert set(world.group.members) == {"c", *(client.member_id for client in clients)}
+
+
+async def test_client_that_joins_meanwhile_by_the_classic_protocol_joins_the_consumer_group(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, clients = await classic_world()
+    clients[0].topics = ("t", "u")
+    interruption = Interruption(monkeypatch, clients[0].send_join)
+    await world.beat("c", 0, names=("t",))
+    await clients[0].joined()
+    assert world.group.members[clients[0].member_id].metadata.names == ("t", "u")
+    assert interruption.drafts == 1
+
+
+async def test_member_that_leaves_meanwhile_is_not_in_the_consumer_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, clients = await classic_world()
+    interruption = Interruption(monkeypatch, clients[0].leave)
+    answer = await world.beat("c", 0, names=("t",))
+    assert answer.error is ErrorCode.NONE
+    assert set(world.group.members) == {"c", clients[1].member_id}
+    assert interruption.drafts == 2
+    after = await ConsumerWorld.loaded(world.topics, log=world.log)
+    assert stored_state(after.group) == stored_state(world.group)
+
+
+async def test_client_joins_a_new_consumer_group_when_all_classic_members_leave_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, clients = await classic_world()
+    Interruption(monkeypatch, lambda: [client.leave() for client in clients])
+    answer = await world.beat("c", 0, names=("t",))
+    assert answer.error is ErrorCode.NONE
+    assert set(world.group.members) == {"c"}
+
+
+async def test_two_consumers_that_join_at_once_are_members_of_the_one_consumer_group(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, clients = await classic_world()
+    interruption = Interruption(monkeypatch, lambda: None)
+    replies = [world.send(name, 0, names=("t",)) for name in ("c", "d")]
+    world.time.advance(0)
+    await world.coordinator.settled()
+    assert [reply.answer.error for reply in replies] == [ErrorCode.NONE, ErrorCode.NONE]
+    assert set(world.group.members) == {"c", "d", *(client.member_id for client in clients)}
+    assert interruption.drafts == 1
+
+
+async def test_requests_are_refused_when_the_group_moves_to_another_broker_meanwhile() -> None:
+    world, clients = await classic_world()
+    reply = world.send("c", 0, names=("t",))
+    clients[0].send_join()
+    world.coordinator.partitions.unload(world.coordinator.partition_for(GROUP), 1)
+    world.time.advance(0)
+    assert reply.answer.error is ErrorCode.NOT_COORDINATOR
+    assert (await clients[0].joined()).error is ErrorCode.NOT_COORDINATOR
+    assert world.coordinator.registry.get(GROUP) is None
+    assert world.time.armed_count == 0
+
+
+async def test_group_stays_classic_when_a_step_fails(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    world, clients = await classic_world()
+
+    def fail() -> None:
+        raise RuntimeError("broken")
+
+    Interruption(monkeypatch, fail)
+    assert (await world.beat("c", 0, names=("t",))).error is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert "broken" in caplog.text
+    assert clients[0].beat() is ErrorCode.NONE
+    assert (await world.beat("c", 0, names=("t",))).error is ErrorCode.NONE
+    assert isinstance(world.coordinator.registry.get(GROUP), ConsumerGroup)
