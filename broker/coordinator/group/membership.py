@@ -26,6 +26,9 @@ __all__ = ["Membership"]
 
 logger = logging.getLogger(__name__)
 
+_PER_BATCH = 100
+"""Members of a consumer group that one batch of records removes."""
+
 
 class Membership:
     """Replies come at once or when a rebalance is over."""
@@ -141,27 +144,30 @@ class Membership:
         error = self._registry.check(group_id)
         if error is not ErrorCode.NONE:
             return LeaveResult(error)
-        left = []
+        codes: list[ErrorCode] = []
         written: list[ErrorCode] = []
-        for each in leaving:
-            group = self._registry.get(group_id)  # after the member before, it may have another type
-            error = self._leave_one(group, each, written.append)
-            left.append(LeftMember(each.member_id, each.group_instance_id, error))
+        for first in range(0, len(leaving), _PER_BATCH):
+            group = self._registry.get(group_id)  # after the members before, it may have another type
+            codes += self._leave_some(group, leaving[first : first + _PER_BATCH], written.append)
         refusal = next(filter(None, written), ErrorCode.NONE)
-        return LeaveResult(refusal, tuple(left) if refusal is ErrorCode.NONE else ())
+        if refusal is not ErrorCode.NONE:
+            return LeaveResult(refusal)
+        named = zip(leaving, codes, strict=True)
+        left = (LeftMember(each.member_id, each.group_instance_id, code) for each, code in named)
+        return LeaveResult(ErrorCode.NONE, tuple(left))
 
     def after_leave(self, group_id: str, done: Callable[[ErrorCode], None]) -> None:
         """Call ``done`` when it is stored, or cannot be, that members left. A classic group does not wait for that."""
         self._consumers.after_leave(group_id, done)
 
-    def _leave_one(
-        self, group: GroupBase | None, leaving: LeavingMember, written: Callable[[ErrorCode], None]
-    ) -> ErrorCode:
+    def _leave_some(
+        self, group: GroupBase | None, leaving: Sequence[LeavingMember], written: Callable[[ErrorCode], None]
+    ) -> list[ErrorCode]:
         if isinstance(group, Group):
-            return self._leave_classic(group, leaving)
+            return [self._leave_classic(group, each) for each in leaving]
         if isinstance(group, ConsumerGroup):
             return self._consumers.leave(group, leaving, written)
-        return ErrorCode.UNKNOWN_MEMBER_ID
+        return [ErrorCode.UNKNOWN_MEMBER_ID] * len(leaving)
 
     def _leave_classic(self, group: Group, leaving: LeavingMember) -> ErrorCode:
         member_id = leaving.member_id

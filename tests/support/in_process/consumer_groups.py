@@ -119,9 +119,9 @@ class CoordinatedGroup:
         except KafkaError as error:
             return error.code
 
-    def fence(self, member_id: str) -> None:
+    def fence(self, *member_ids: str) -> None:
         """A timeout of the member has passed."""
-        self.apply(fence(self.group, member_id, self.topics))
+        self.apply(fence(self.group, member_ids, self.topics))
 
     def apply(self, records: tuple[GroupRecord, ...]) -> None:
         for record in records:

@@ -5,7 +5,7 @@ written, and starts what follows from them: timers, the lookup of patterns, the 
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 from uuid import UUID
@@ -203,7 +203,7 @@ class ConsumerGroups:
             group.topics_changed = True  # whether they did is still to be stored
             raise error_for(code)
         is_leave = request.member_epoch == LEAVE_EPOCH
-        if is_leave and self._conversions.downgrade(group, request.member_id, self._writer, written):
+        if is_leave and self._conversions.downgrade(group, [request.member_id], self._writer, written):
             return answer
         replaced = None if known is group else known
         before = AppliedRecords((), ()) if draft is None else AppliedRecords(draft.records, draft.encoded)
@@ -282,21 +282,28 @@ class ConsumerGroups:
         left_s = self._timers.session_left_s(group, member_id)
         return None if left_s is None else max(self._timers.timeout_ms(group, member_id) - left_s * 1000, 0.0)
 
-    def leave(self, group: ConsumerGroup, leaving: LeavingMember, done: Written) -> ErrorCode:
-        """LeaveGroup: a member of the classic protocol leaves, or an administrator removes one (KAFKA-18188).
+    def leave(self, group: ConsumerGroup, leaving: Sequence[LeavingMember], done: Written) -> list[ErrorCode]:
+        """LeaveGroup: members of the classic protocol leave, or an administrator removes some (KAFKA-18188).
 
-        When that is NONE, ``done`` gets whether it is written.
+        ``done`` gets whether the removal of those with NONE is written, once or more often, if there are any.
         """
-        try:
-            member = leaving_member(group, leaving)
-        except KafkaError as error:
-            return error.code
-        if (code := self._writer.refusal(group.group_id)) is not ErrorCode.NONE:
-            done(code)
-            return ErrorCode.NONE
-        reason = f"LeaveGroup (client's reason: {leaving.reason or 'not provided'})"
-        self._remove(group, member.member_id, reason, done)
-        return ErrorCode.NONE
+        codes = []
+        reasons: dict[str, str] = {}
+        for each in leaving:
+            try:
+                member_id = leaving_member(group, each).member_id
+            except KafkaError as error:
+                codes.append(error.code)
+                continue
+            codes.append(ErrorCode.UNKNOWN_MEMBER_ID if member_id in reasons else ErrorCode.NONE)
+            reasons.setdefault(member_id, f"LeaveGroup (client's reason: {each.reason or 'not provided'})")
+        if reasons:
+            code = self._writer.refusal(group.group_id)
+            if code is ErrorCode.NONE:
+                self._remove_all(group, reasons, done)
+            else:
+                done(code)
+        return codes
 
     def after_leave(self, group_id: str, done: Written) -> None:
         """Call ``done`` as soon as it is written, or cannot be, that members left a group."""
@@ -370,13 +377,27 @@ class ConsumerGroups:
     def _note_topics(self, group: ConsumerGroup) -> None:
         self._index.change(group.group_id, group.subscriptions.subscribed.take_changes(self._ports.topics))
 
-    def _remove(self, group: ConsumerGroup, member_id: str, reason: str, done: Written | None = None) -> None:
-        logger.info("group %s: member %s removed in epoch %d: %s", group.group_id, member_id, group.epoch, reason)
-        done = done or _ignore
-        if self._conversions.downgrade(group, member_id, self._writer, done):
+    def _remove(self, group: ConsumerGroup, member_id: str, reason: str) -> None:
+        self._remove_all(group, {member_id: reason}, _ignore)
+
+    def _remove_all(self, group: ConsumerGroup, reasons: Mapping[str, str], done: Written) -> None:
+        """Remove members. ``reasons``: by member id. ``done`` is called for each batch."""
+        for member_id, reason in reasons.items():
+            logger.info("group %s: member %s removed in epoch %d: %s", group.group_id, member_id, group.epoch, reason)
+        if self._conversions.downgrade(group, list(reasons), self._writer, done):
             return
-        if not self._writer.write(group, fence(group, member_id, self._ports.topics), done):
+        self._remove_by_batches(group, list(reasons), done)
+
+    def _remove_by_batches(self, group: ConsumerGroup, member_ids: Sequence[str], done: Written) -> None:
+        """Remove members by one batch, or by more when their records are too large for it."""
+        if self._writer.write(group, fence(group, member_ids, self._ports.topics), done):
+            return
+        if len(member_ids) == 1:
             done(ErrorCode.UNKNOWN_SERVER_ERROR)
+            return
+        half = len(member_ids) // 2
+        for some in (member_ids[:half], member_ids[half:]):
+            self._remove_by_batches(group, some, done)
 
     def _target_computed(self, group: ConsumerGroup, target: ComputedTarget) -> None:
         if not self._space.allows(group.group_id, target.growth_bytes):

@@ -56,7 +56,7 @@ def decide(group: ConsumerGroup, heartbeat: Heartbeat, world: World) -> Decision
     member = known_member(group, heartbeat)
     records: tuple[GroupRecord, ...]
     if heartbeat.member_epoch == LEAVE_EPOCH:
-        records = fence(group, heartbeat.member_id, world.topics)
+        records = fence(group, [heartbeat.member_id], world.topics)
     else:
         current = member.current._replace(epoch=STATIC_LEAVE_EPOCH, revoking=EMPTY)
         records = () if current == member.current else (current,)

@@ -1,5 +1,7 @@
 """Removes members from a consumer group: they leave, or they are fenced because a timeout has passed."""
 
+from collections.abc import Collection
+
 from ..modern.topics import TopicLookup
 from .consumer_group import ConsumerGroup
 from .records import GroupEpoch, GroupRecord, RecordKind, Removed, TargetEpoch
@@ -8,16 +10,16 @@ from .subscriptions import changed, unused_patterns
 __all__ = ["fence", "removal"]
 
 
-def fence(group: ConsumerGroup, member_id: str, topics: TopicLookup) -> tuple[GroupRecord, ...]:
-    """The records that remove a member. The next heartbeat of another member computes the new target."""
-    member = group.members[member_id]
-    unused = unused_patterns(group.subscriptions, group.patterns, [member.metadata], None)
-    after = changed(group.subscriptions, unused, [member.metadata], None)
+def fence(group: ConsumerGroup, member_ids: Collection[str], topics: TopicLookup) -> tuple[GroupRecord, ...]:
+    """The records that remove members. The next heartbeat of another member computes the new target."""
+    removed = [group.members[member_id].metadata for member_id in member_ids]
+    unused = unused_patterns(group.subscriptions, group.patterns, removed, None)
+    after = changed(group.subscriptions, unused, removed, None)
     epoch = group.epoch + 1
-    records: list[GroupRecord] = [*removal(member_id)]
+    records: list[GroupRecord] = [record for member_id in member_ids for record in removal(member_id)]
     records += [Removed(RecordKind.PATTERN, resolved.pattern) for resolved in unused]
     records.append(GroupEpoch(epoch, after.topics_hash(topics)))
-    if len(group.members) == 1:  # nothing is left to assign: the group is empty, not about to be assigned
+    if len(group.members) == len(member_ids):  # nothing is left to assign: the group is empty, not about to be assigned
         records.append(TargetEpoch(epoch))
     return tuple(records)
 

@@ -1,7 +1,7 @@
 """Changes groups with members from one protocol to the other, as far as the policy allows."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from .....protocol.errors import ErrorCode, KafkaError
@@ -87,16 +87,16 @@ class Conversions:
 
     # -- down
 
-    def downgrade(self, group: ConsumerGroup, leaving_id: str, writer: _Writer, done: Written) -> bool:
-        """Make the group a classic one without the member, if only members of the classic protocol are left.
+    def downgrade(self, group: ConsumerGroup, leaving: Sequence[str], writer: _Writer, done: Written) -> bool:
+        """Make the group a classic one without these members, if only members of the classic protocol are left.
 
         False: the group stays as it is.
         """
-        classic = self._without(group, leaving_id, None)
+        classic = self._without(group, leaving, None)
         if classic is None or not writer.write_classic(group, classic, done):
             return False
         if self._begin(group, classic):
-            text = f"member {leaving_id} left, the last of the consumer protocol"
+            text = f"member {leaving[-1]} left, the last of the consumer protocol"
             self._rebalances.prepare(classic, RebalanceCause(RebalanceReason.MEMBER_LEFT, text))
         return True
 
@@ -115,7 +115,7 @@ class Conversions:
             return False
         before = group.members[holder_id].metadata
         newcomer = joining.updated(before._replace(member_id=joining.member_id))
-        classic = self._without(group, holder_id, newcomer)
+        classic = self._without(group, [holder_id], newcomer)
         if classic is None:
             return False
 
@@ -137,14 +137,14 @@ class Conversions:
             self._joins.join(classic, replace(request, member_id=newcomer.member_id), reply)
         return True
 
-    def _without(self, group: ConsumerGroup, leaving_id: str, newcomer: MemberMetadata | None) -> Group | None:
+    def _without(self, group: ConsumerGroup, leaving: Sequence[str], newcomer: MemberMetadata | None) -> Group | None:
         """The classic group of the other members; None when the group stays a consumer group."""
-        count = len(group.members) - (newcomer is None)
+        count = len(group.members) - (len(leaving) if newcomer is None else 0)
         if not self.policy.may_downgrade or count > self._max_size:
             return None
-        if not has_only_classic_members(group, leaving_id) and (newcomer is None or len(group.members) > 1):
+        if not has_only_classic_members(group, leaving) and (newcomer is None or len(group.members) > 1):
             return None
-        return classic_group(group, leaving_id, newcomer, self._topics, self._now_ms())
+        return classic_group(group, leaving, newcomer, self._topics, self._now_ms())
 
     def _begin(self, group: ConsumerGroup, classic: Group) -> bool:
         """Begin the members' sessions. False when the group was not written, so that its partition is loaded anew."""

@@ -4,6 +4,8 @@ The members keep their ids, and what they have. The epoch becomes the generation
 them, also partitions that other members still have.
 """
 
+from collections.abc import Collection, Sequence
+
 from ..consumer.consumer_group import ConsumerGroup
 from ..consumer.records import MemberMetadata
 from ..group import Group
@@ -17,23 +19,24 @@ from .client_protocol import assignment_bytes
 __all__ = ["classic_group", "has_only_classic_members"]
 
 
-def has_only_classic_members(group: ConsumerGroup, without: str) -> bool:
-    """Whether members are left when one goes, and all of them use the classic protocol."""
-    count = len(group.members) - 1
-    return count > 0 and group.classic.count - group.members[without].is_classic == count
+def has_only_classic_members(group: ConsumerGroup, without: Collection[str]) -> bool:
+    """Whether members are left when these go, and all of them use the classic protocol."""
+    count = len(group.members) - len(without)
+    return count > 0 and group.classic.count - sum(group.members[each].is_classic for each in without) == count
 
 
 def classic_group(
-    group: ConsumerGroup, without: str, newcomer: MemberMetadata | None, topics: TopicLookup, now_ms: int
+    group: ConsumerGroup, without: Sequence[str], newcomer: MemberMetadata | None, topics: TopicLookup, now_ms: int
 ) -> Group | None:
-    """The stable classic group of the members but one, which nobody leads yet. None when they share no protocol.
+    """The stable classic group without some members, which nobody leads yet. None when its members share no protocol.
 
     ``newcomer``: a static member that returns in place of the one that goes, and takes over its assignment.
     """
     classic = Group(group.group_id, now_ms, GroupState.STABLE)
     classic.generation_id = group.epoch
+    gone = frozenset(without)
     for member_id, member in group.members.items():
-        if member_id != without:
+        if member_id not in gone:
             classic.add(_member(member.metadata))
     if newcomer is not None:
         classic.add(_member(newcomer))
@@ -45,7 +48,7 @@ def classic_group(
     classic.refresh_subscribed_topics()
     for member_id, each in classic.members.items():
         is_newcomer = newcomer is not None and member_id == newcomer.member_id
-        current = group.members[without if is_newcomer else member_id].current
+        current = group.members[without[0] if is_newcomer else member_id].current
         owned = union(current.assigned, current.revoking)
         classic.assign(each, assignment_bytes(owned, each.metadata(classic.protocol_name), topics))
     return classic
