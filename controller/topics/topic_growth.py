@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from ...base.frozen import frozen
-from ...base.kafka_names import SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
+from ...base.kafka_names import CONSUMER_OFFSETS_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from ...protocol.errors import (
     InvalidPartitionsError,
     InvalidReplicaAssignmentError,
@@ -29,7 +29,11 @@ __all__ = ["MorePartitions", "TopicGrowth"]
 
 logger = logging.getLogger(__name__)
 
-_FIXED = {TRANSACTION_STATE_TOPIC: "transactional ids", SHARE_GROUP_STATE_TOPIC: "share partitions"}
+_FIXED = {
+    CONSUMER_OFFSETS_TOPIC: "groups",
+    TRANSACTION_STATE_TOPIC: "transactional ids",
+    SHARE_GROUP_STATE_TOPIC: "share partitions",
+}
 """The topics that never get more partitions, and what their partitions store."""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.server import BrokerServer
+from pybroker.controller.topics import topic_growth
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -143,8 +144,11 @@ async def test_no_coordinator_with_fewer_brokers_than_replicas(cluster: BrokerCl
     assert len((await cluster.metadata_of(1, OFFSETS)).replica_nodes) == 2
 
 
-async def test_groups_stay_with_their_coordinator_when_the_offsets_topic_grows(cluster: BrokerCluster) -> None:
+async def test_groups_stay_with_their_coordinator_when_the_offsets_topic_grows(
+    cluster: BrokerCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By the new number of partitions, the group would belong to the other broker."""
+    monkeypatch.setattr(topic_growth, "_FIXED", {})  # as a controller that does not refuse it
     first = await begin(cluster, 1, 2)
     assert await commit(cluster, first, 5) is ErrorCode.NONE
     others = [CreatePartitionsAssignment(broker_ids=[3 - first, first])]

@@ -207,9 +207,17 @@ async def test_growth_is_refused_without_a_controller(cluster: Cluster) -> None:
         await cluster.grow(3)
 
 
-async def test_topic_of_transactions_gets_no_more_partitions(cluster: Cluster) -> None:
-    await cluster.create("__transaction_state", {0: (1,)})
+@pytest.mark.parametrize(
+    ("topic", "stored"),
+    [
+        ("__consumer_offsets", "groups"),
+        ("__transaction_state", "transactional ids"),
+        ("__share_group_state", "share partitions"),
+    ],
+)
+async def test_topic_of_a_coordinator_gets_no_more_partitions(cluster: Cluster, topic: str, stored: str) -> None:
+    await cluster.create(topic, {0: (1,)})
     for validate in (True, False):
-        with pytest.raises(InvalidPartitionsError, match="transactional ids would move"):
-            await cluster.grow(2, topic="__transaction_state", validate=validate)
-    assert await cluster.replicas("__transaction_state") == {0: (1,)}
+        with pytest.raises(InvalidPartitionsError, match=f"{stored} would move"):
+            await cluster.grow(2, topic=topic, validate=validate)
+    assert await cluster.replicas(topic) == {0: (1,)}

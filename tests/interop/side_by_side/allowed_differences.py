@@ -58,6 +58,7 @@ NEGATIVE_IS_NONE = "a negative size or count is none"
 SAYS_WHY = "it says why"
 NO_ZOOKEEPER = "there is no ZooKeeper with the embedded store"
 VERSION_2 = "a new embedded store has transaction version 2, as Kafka 4"
+KEEPS_STATE = "groups would lose their offsets"
 OWN_SETTING = "a setting of pybroker's own"
 
 NO_TOPIC_ID = "A" * 22
@@ -157,6 +158,10 @@ ALLOWED: dict[str, list[Allowed]] = {
                 (13, 5, NO_TOPIC_ID),
             )
         ),
+    ],
+    "create_partitions_of_an_internal_topic": [
+        Allowed("* CreatePartitions v3: results.0.errorCode", KEEPS_STATE, "NONE", "INVALID_PARTITIONS"),
+        Allowed("* CreatePartitions v3: results.0.errorMessage", KEEPS_STATE, None, TEXT),
     ],
     "create_partitions_of_topics_that_are_not_there": clearer("* (''): results.0.e", "UNKNOWN_TOPIC_OR_PARTITION"),
     "delete_topics_named_wrongly": [
