@@ -48,9 +48,9 @@ class CloseConnectionError(Exception):
 class ConnectionInfo:
     """The client of a connection, and the listener it came by. One for each connection, for its whole life."""
 
-    __slots__ = ("__weakref__", "counters", "is_this_broker", "listener_name", "local_host", "local_port", "peer_host",
-                 "peer_port", "principal", "security_protocol", "software", "throttle", "throttled_ms",
-                 "when_closed")  # fmt: skip
+    __slots__ = ("__weakref__", "counters", "is_this_broker", "last_heartbeat", "listener_name", "local_host",
+                 "local_port", "peer_host", "peer_port", "principal", "security_protocol", "software", "throttle",
+                 "throttled_ms", "when_closed")  # fmt: skip
 
     def __init__(
         self,
@@ -76,6 +76,8 @@ class ConnectionInfo:
         """No connection: this broker calls its own handlers, which needs no right."""
         self.throttle: Callable[[float], None] = no_connection
         """Read no further request for so many seconds (KIP-219); requests under way are still answered."""
+        self.last_heartbeat: object | None = None
+        """The client's last heartbeat and its response, if the next one is likely to repeat it."""
         self.when_closed: Callable[[], None] | None = None
         """Called when the connection is lost, after its requests were abandoned."""
 

@@ -8,6 +8,7 @@ from ...controller.features import GROUP_VERSION, LAST_LEVELS, SHARE_VERSION, Fe
 from ...protocol.apis import ApiKey
 from ...protocol.errors import UnsupportedVersionError
 from .context import Handler, RequestContext
+from .request_codec import HasRequestCodec, RequestCodec
 
 __all__ = ["CONSUMER_GROUP_APIS", "SETTINGS_API", "SHARE_GROUP_APIS", "GroupFeature", "GroupFeatures", "WhileServed"]
 
@@ -110,3 +111,8 @@ class WhileServed:
         if not self._feature.is_served:
             raise UnsupportedVersionError()
         return self._handler(context, request)
+
+    def request_codec(self, version: int) -> RequestCodec | None:
+        """See `HasRequestCodec`."""
+        handler: object = self._handler
+        return handler.request_codec(version) if isinstance(handler, HasRequestCodec) else None

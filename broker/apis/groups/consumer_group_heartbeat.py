@@ -25,6 +25,7 @@ from ...coordinator.group.modern.assignment import assignment_of
 from ...coordinator.group.modern.heartbeat_answer import HeartbeatAnswer
 from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext
+from .repeated_heartbeats import RepeatedHeartbeat, RepeatedHeartbeats
 
 __all__ = ["ConsumerGroupHeartbeat"]
 
@@ -36,9 +37,12 @@ class ConsumerGroupHeartbeat:
         self._consumers = consumers
 
     def __call__(
-        self, context: RequestContext, request: ConsumerGroupHeartbeatRequest
-    ) -> ConsumerGroupHeartbeatResponse | Awaitable[ConsumerGroupHeartbeatResponse]:
+        self, context: RequestContext, request: ConsumerGroupHeartbeatRequest | RepeatedHeartbeat
+    ) -> ConsumerGroupHeartbeatResponse | RepeatedHeartbeat | Awaitable[ConsumerGroupHeartbeatResponse]:
         context.require(AclOperation.READ, AclResourceType.GROUP, request.group_id)
+        if isinstance(request, RepeatedHeartbeat):
+            self._consumers.keep_alive(request.group_id, request.member.member_id)
+            return request
         names = request.subscribed_topic_names
         if names and context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, names):
             raise TopicAuthorizationError()
@@ -46,6 +50,10 @@ class ConsumerGroupHeartbeat:
         self._consumers.heartbeat(_domain_request(context, request), partial(_hidden, context), response)
         context.abandon = response.abandon
         return response.take()
+
+    def request_codec(self, version: int) -> RepeatedHeartbeats:
+        """See `HasRequestCodec`."""
+        return RepeatedHeartbeats(self._consumers)
 
 
 def _hidden(context: RequestContext, topics: Iterable[str]) -> Set[str]:

@@ -22,6 +22,7 @@ from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGr
 from pybroker.broker.coordinator.group.consumer.consumer_groups import ConsumerGroups
 from pybroker.broker.coordinator.group.consumer.decision import Decision, World, decide
 from pybroker.broker.coordinator.group.consumer.heartbeat import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, Heartbeat
+from pybroker.broker.coordinator.group.consumer.member import ConsumerMember
 from pybroker.broker.coordinator.group.consumer.reconciliation import Goal
 from pybroker.broker.coordinator.group.consumer.record_bytes import decode_record, encode
 from pybroker.broker.coordinator.group.consumer.records import (
@@ -100,6 +101,12 @@ def _decide_to_write(group: ConsumerGroup, heartbeat: Heartbeat, world: World) -
     if decided.records or heartbeat.member_epoch < 0:
         return decided
     return decided._replace(records=(group.members[heartbeat.member_id].current,))
+
+
+def _quiet_whatever_changed(self: ConsumerGroups, group_id: str, member_id: str) -> ConsumerMember | None:
+    """Only a change of the member itself counts."""
+    group = self._registry.get(group_id)
+    return group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
 
 
 # -- topics
@@ -238,6 +245,9 @@ MISTAKES: dict[str, Callable[[], Any]] = {
         _patched, (consumer_groups, "decide", _decide_to_remove)
     ),
     "each heartbeat writes a record": partial(_patched, (consumer_groups, "decide", _decide_to_write)),
+    "a heartbeat that repeats the last one is answered as before although the group has changed": partial(
+        _patched, (ConsumerGroups, "quiet_member", _quiet_whatever_changed)
+    ),
     "a topic made anew is taken for the old one": partial(
         _patched, (subscribed_topics, "metadata_hash", _hash_without_ids)
     ),

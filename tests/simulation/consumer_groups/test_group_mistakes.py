@@ -26,6 +26,7 @@ CAUGHT_BY: dict[str, tuple[int, str]] = {
     "commits are accepted in any epoch": (5, "got the partition in epoch"),
     "a static member that leaves for a while is removed": (2, "the return of a static member changed"),
     "each heartbeat writes a record": (1, "a stable group has written"),
+    "a heartbeat that repeats the last one is answered as before although the group has changed": (2, "not healed"),
     "a topic made anew is taken for the old one": (6, "not healed: assigned are"),
     "changes of topics are not seen": (6, "not healed: assigned are"),
     "the assignment of a member is not written": (1, "not healed"),

@@ -91,6 +91,11 @@ class ConsumerWorld:
         assert isinstance(group, ConsumerGroup)
         return group
 
+    @property
+    def batch_count(self) -> int:
+        """How many batches the log has."""
+        return sum(map(len, self.log.store.batches))
+
     def send(self, member_id: str, epoch: int, **fields: object) -> Reply:
         """Send a heartbeat; its response may come later."""
         reply = Reply()

@@ -112,6 +112,11 @@ class ConsumerGroup(ModernGroup):
     def protocol_name(self) -> str | None:
         return self.subscriptions.preferred_assignor
 
+    def is_settled_for(self, member: ConsumerMember) -> bool:
+        """Whether only news from its members can change the group, and this member has all that it shall get."""
+        target_epoch = self.target_epoch
+        return not self.topics_changed and self.epoch == target_epoch and member.has_reached(target_epoch)
+
     def owned_by(self, member_id: str) -> Sequence[Assignment]:
         member = self.members.get(member_id)
         return () if member is None else member.owned

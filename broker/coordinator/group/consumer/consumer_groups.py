@@ -184,6 +184,29 @@ class ConsumerGroups:
         self._targets.maybe_begin(group, tries_again=request.member_epoch == JOIN_EPOCH)
         pending.hold(self._targets, request, answer, self._decide)
 
+    def quiet_member(self, group_id: str, member_id: str) -> ConsumerMember | None:
+        """The member, if a heartbeat of it that tells nothing new would change nothing and get its response at once.
+
+        None for a member of a group with patterns too, because each heartbeat may begin to look their topics up.
+        """
+        group = self._registry.get(group_id)
+        if not isinstance(group, ConsumerGroup) or self._registry.check(group_id) is not ErrorCode.NONE:
+            return None
+        member = group.members.get(member_id)
+        if member is None or not group.is_settled_for(member) or group.subscriptions.patterns:
+            return None
+        return member if self._writer.is_written(group) else None
+
+    def keep_alive(self, group_id: str, member_id: str) -> None:
+        """A heartbeat of a `quiet_member` has come."""
+        group = self._registry.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            self._timers.keep_alive(group, member_id)
+
+    def heartbeat_interval_ms(self, group_id: str) -> int:
+        """How often members of the group send heartbeats."""
+        return self._settings_of(group_id).heartbeat_interval_ms
+
     def _decide(self, request: Heartbeat, reply: HeartbeatReply, draft: UpgradeDraft | None = None) -> HeartbeatAnswer:
         """``draft``: the group in whose place that of the registry is a classic one until now.
 

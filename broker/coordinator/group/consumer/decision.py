@@ -102,9 +102,7 @@ class _Stay:
         group, arrival = self._group, self._arrival
         return (
             not (arrival.is_new or arrival.replaced)
-            and not group.topics_changed
-            and group.epoch == group.target_epoch
-            and group.members[arrival.member_id].has_reached(group.target_epoch)
+            and group.is_settled_for(group.members[arrival.member_id])
             and self._metadata == self._before
         )
 

@@ -131,10 +131,17 @@ class GroupWriter(Generic[G, R]):
         """
         batch = self._newest.get(group.group_id)
         if batch is None or batch.group is not group:
-            is_certain = self._log.is_load_committed(self._registry.partition_of(group.group_id))
-            done(ErrorCode.NONE if is_certain else ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            done(ErrorCode.NONE if self._is_load_committed(group) else ErrorCode.COORDINATOR_NOT_AVAILABLE)
         else:
             batch.waiting.append(done)
+
+    def is_written(self, group: G) -> bool:
+        """Whether `after_writes` would call at once, with NONE."""
+        batch = self._newest.get(group.group_id)
+        return (batch is None or batch.group is not group) and self._is_load_committed(group)
+
+    def _is_load_committed(self, group: G) -> bool:
+        return self._log.is_load_committed(self._registry.partition_of(group.group_id))
 
     def after_newest(self, group_id: str, done: Written) -> None:
         """Call ``done`` as soon as no batch of the group id is being written, whatever type its group has now."""
