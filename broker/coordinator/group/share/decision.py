@@ -80,6 +80,7 @@ class _Stay:
         self._changes = NO_CHANGES
         self._look = look_at_topics(group, world.topics)
         self._epoch = group.epoch
+        self._metadata_hash = group.metadata_hash
         self._target_epoch = group.target_epoch
         self._target = group.target_of(heartbeat.member_id)
 
@@ -119,20 +120,20 @@ class _Stay:
 
     # -- the group
 
-    def _new_hash(self) -> int:
-        return self._group.subscribers.hash_after(self._changes, self._world.topics)
-
     def _maybe_raise_epoch(self, *, is_changed: bool) -> None:
         """Raise the group epoch when the target assignment has to be computed anew."""
         group, look = self._group, self._look
-        new_hash = group.metadata_hash if look is None and not is_changed else self._new_hash()
+        new_hash = group.metadata_hash
+        if look is not None or is_changed:
+            new_hash = group.subscribers.hash_after(self._changes, self._world.topics)
         is_outdated = look is not None and not look.finds_up_to_date(group.target_epoch)
         if is_changed or is_outdated or group.epoch == 0 or new_hash != group.metadata_hash:
-            self._raise_epoch(new_hash)
+            self._metadata_hash = new_hash
+            self._raise_epoch()
 
-    def _raise_epoch(self, new_hash: int) -> None:
+    def _raise_epoch(self) -> None:
         self._epoch += 1
-        self._records.append(GroupEpoch(self._epoch, new_hash))
+        self._records.append(GroupEpoch(self._epoch, self._metadata_hash))
 
     def _compute_target(self) -> None:
         """Compute the target of the group's epoch.
@@ -145,7 +146,7 @@ class _Stay:
             if self._target_epoch == 0:  # a member has to get an epoch, so the group begins with an empty target
                 self._target_epoch = self._epoch
                 self._records.append(TargetEpoch(self._target_epoch))
-                self._raise_epoch(self._new_hash())
+                self._raise_epoch()
             return
         members = {each: member.metadata for each, member in group.members.items()} | {member_id: self._metadata}
         result = run_through(assigned_steps(group.targets, members, partitions, topics))

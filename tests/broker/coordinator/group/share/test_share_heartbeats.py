@@ -2,6 +2,9 @@
 
 import pytest
 from pybroker.broker.coordinator.group.modern.assignment import EMPTY
+from pybroker.broker.coordinator.group.modern.records import GroupEpoch
+from pybroker.broker.coordinator.group.modern.subscribed_topics import SubscribedTopics, TopicChanges
+from pybroker.broker.coordinator.group.modern.topics import TopicLookup, metadata_hash
 from pybroker.broker.coordinator.group.share.heartbeat import check
 from pybroker.broker.coordinator.group.share.records import NamedPartitions
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError
@@ -17,6 +20,25 @@ def test_new_member_gets_its_partitions_when_their_states_exist() -> None:
     shared.initialize()
     second = shared.beat("a", 1)
     assert (second.member_epoch, second.assignment) == (2, shared.topics.assignment(t=range(3)))
+
+
+def test_hash_of_the_topics_of_a_large_group_is_computed_once_when_its_first_member_joins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = [f"topic-{number}" for number in range(1_001)]
+    shared = SharedGroup(Topics(**dict.fromkeys(names, 1)))
+    hashes: list[TopicChanges] = []
+    hash_after = SubscribedTopics.hash_after
+
+    def counted(self: SubscribedTopics, changes: TopicChanges, lookup: TopicLookup) -> int:
+        hashes.append(changes)
+        return hash_after(self, changes, lookup)
+
+    monkeypatch.setattr(SubscribedTopics, "hash_after", counted)
+    records, _ = shared.decide(share_heartbeat("a", 0, *names))
+    assert [len(changes.came) for changes in hashes] == [1_001]
+    assert shared.group.metadata_hash == metadata_hash(names, shared.topics)
+    assert [each.epoch for each in records if isinstance(each, GroupEpoch)] == [1, 2]
 
 
 def test_stable_heartbeat_makes_no_record_and_tells_no_assignment() -> None:
