@@ -66,15 +66,21 @@ def _advance(current: CurrentMember, goal: Goal) -> CurrentMember:
     revoke: dict[UUID, frozenset[int]] = {}
     assigned: dict[UUID, frozenset[int]] = {}
     waits = False
-    for topic_id in goal.target.keys() | current.assigned.keys():
+    for topic_id in {**goal.target, **current.assigned}:
         has = current.assigned.get(topic_id, _NOTHING)
         target = goal.target.get(topic_id, _NOTHING) if goal.is_subscribed(topic_id) else _NOTHING
-        _put(keep, topic_id, has & target)
-        _put(revoke, topic_id, has - target)
-        missing = target - has
-        free = frozenset(p for p in missing if _is_free(topic_id, p, current, goal))
-        waits = waits or len(free) < len(missing)
-        _put(assigned, topic_id, has & target | free)
+        own = has & target
+        if own:
+            keep[topic_id] = own
+        if len(own) < len(has):
+            revoke[topic_id] = has - target
+        if len(own) < len(target):
+            missing = target - has
+            free = frozenset(p for p in missing if _is_free(topic_id, p, current, goal))
+            waits = waits or len(free) < len(missing)
+            own |= free
+        if own:
+            assigned[topic_id] = own
     if revoke and _owns_any(goal.owned, revoke):
         return current._replace(state=MemberState.UNREVOKED_PARTITIONS, assigned=keep, revoking=revoke)
     return CurrentMember(
@@ -108,8 +114,3 @@ def _without_unsubscribed(current: CurrentMember, goal: Goal) -> CurrentMember:
 def _owns_any(owned: Assignment | None, partitions: Assignment) -> bool:
     """Whether the client has some of the partitions. It may when it does not say what it has."""
     return owned is None or any(partition in owned.get(topic_id, _NOTHING) for topic_id, partition in pairs(partitions))
-
-
-def _put(assignment: dict[UUID, frozenset[int]], topic_id: UUID, partitions: frozenset[int]) -> None:
-    if partitions:
-        assignment[topic_id] = partitions

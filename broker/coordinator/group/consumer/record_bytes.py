@@ -5,7 +5,6 @@ Assignments are written in the order of topic ids and partitions, so that equal 
 
 from collections.abc import Iterable
 from typing import assert_never
-from uuid import UUID
 
 from .....base.buffer import Buffer
 from .....protocol.codec import DecodeError, Message, decode
@@ -30,7 +29,7 @@ from .....protocol.messages.consumer_offsets import (
 )
 from ...versioned import split_version, with_version
 from ..member import MemberProtocol
-from ..modern.assignment import Assignment
+from ..modern.assignment import Assignment, in_order
 from .records import (
     ClassicMember,
     CurrentMember,
@@ -112,7 +111,7 @@ def _encode_value(record: GroupRecord) -> tuple[Removed, Message]:
             return Removed(RecordKind.TARGET_MEMBER, record.member_id), ConsumerGroupTargetAssignmentMemberValue(
                 topic_partitions=[
                     TopicPartition(topic_id=topic_id, partitions=sorted(own))
-                    for topic_id, own in _sorted(record.assignment)
+                    for topic_id, own in in_order(record.assignment)
                 ]
             )
         case CurrentMember():
@@ -154,11 +153,7 @@ def _encode_classic(classic: ClassicMember) -> ClassicMemberMetadata:
 
 
 def _encode_partitions(assignment: Assignment) -> list[TopicPartitions]:
-    return [TopicPartitions(topic_id=topic_id, partitions=sorted(own)) for topic_id, own in _sorted(assignment)]
-
-
-def _sorted(assignment: Assignment) -> Iterable[tuple[UUID, frozenset[int]]]:
-    return sorted(assignment.items()) if len(assignment) > 1 else assignment.items()
+    return [TopicPartitions(topic_id=topic_id, partitions=sorted(own)) for topic_id, own in in_order(assignment)]
 
 
 def _decode_key(kind: RecordKind, key: Buffer) -> tuple[str, str]:

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
+from typing import TypeVar
 from uuid import UUID
 
-__all__ = ["EMPTY", "Assignment", "assignment_of", "pairs", "union"]
+__all__ = ["EMPTY", "Assignment", "assignment_of", "in_order", "pairs", "union"]
+
+Value = TypeVar("Value")
 
 Assignment = Mapping[UUID, frozenset[int]]
 """Topic id → partitions. No set is empty, so that equal assignments compare as equal."""
@@ -25,6 +28,15 @@ def assignment_of(partitions: Iterable[tuple[UUID, int]]) -> Assignment:
 def pairs(assignment: Assignment) -> Iterator[tuple[UUID, int]]:
     """Each partition with its topic."""
     return ((topic_id, partition) for topic_id, own in assignment.items() for partition in own)
+
+
+def in_order(by_topic: Mapping[UUID, Value]) -> list[tuple[UUID, Value]]:
+    """The items by topic id. Python compares two ids in ten times the time of two numbers."""
+    return sorted(by_topic.items(), key=_number)
+
+
+def _number(item: tuple[UUID, object]) -> int:
+    return item[0].int
 
 
 def union(one: Assignment, other: Assignment) -> Assignment:

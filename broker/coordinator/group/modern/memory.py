@@ -1,14 +1,15 @@
 """Memory used by what groups of all modern types have, by the rules of ``group/memory.py``. Estimates."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
+from .....protocol.text_size import text_bytes
 from .assignment import Assignment
 
-__all__ = ["MEMBER_BYTES", "NAME_BYTES", "PARTITION_BYTES", "TOPIC_BYTES", "assigned_bytes"]
+__all__ = ["MEMBER_BYTES", "PARTITION_BYTES", "TOPIC_BYTES", "assigned_bytes", "names_bytes"]
 
 MEMBER_BYTES = 1_500
-NAME_BYTES = 100
+_NAME_BYTES = 100
 TOPIC_BYTES = 400
 PARTITION_BYTES = 70
 _OWNER_BYTES = 200
@@ -27,6 +28,14 @@ def assigned_bytes(target: Assignment, owned: Sequence[Assignment], *, notes_own
         TOPIC_BYTES * held_topics + partition_bytes * sum(map(_partitions, held)),
     )
     return TOPIC_BYTES * topics + PARTITION_BYTES * partitions + most_owned
+
+
+def names_bytes(names: Collection[str]) -> int:
+    """Names of topics."""
+    joined = "".join(names)
+    if joined.isascii():  # as all names that a topic can have
+        return _NAME_BYTES * len(names) + len(joined)
+    return sum(_NAME_BYTES + text_bytes(name) for name in names)
 
 
 def _partitions(assignment: Assignment) -> int:

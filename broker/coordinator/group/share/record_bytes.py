@@ -28,7 +28,7 @@ from .....protocol.messages.consumer_offsets import (
     TopicPartitionsInfo,
 )
 from ...versioned import split_version, with_version
-from ..modern.assignment import Assignment
+from ..modern.assignment import Assignment, in_order
 from ..modern.records import GroupEpoch, TargetEpoch, TargetMember
 from .records import CurrentMember, MemberMetadata, NamedPartitions, RecordKind, Removed, ShareRecord, StatePartitions
 
@@ -100,7 +100,7 @@ def _encode_value(record: ShareRecord) -> tuple[Removed, Message]:
             return Removed(RecordKind.TARGET_MEMBER, record.member_id), ShareGroupTargetAssignmentMemberValue(
                 topic_partitions=[
                     TopicPartition(topic_id=topic_id, partitions=sorted(own))
-                    for topic_id, own in sorted(record.assignment.items())
+                    for topic_id, own in in_order(record.assignment)
                 ]
             )
         case CurrentMember():
@@ -110,7 +110,7 @@ def _encode_value(record: ShareRecord) -> tuple[Removed, Message]:
                 state=_STABLE,
                 assigned_partitions=[
                     TopicPartitions(topic_id=topic_id, partitions=sorted(own))
-                    for topic_id, own in sorted(record.assigned.items())
+                    for topic_id, own in in_order(record.assigned)
                 ],
             )
         case StatePartitions():
@@ -118,7 +118,7 @@ def _encode_value(record: ShareRecord) -> tuple[Removed, Message]:
                 initializing_topics=_encode_named(record.initializing),
                 initialized_topics=_encode_named(record.initialized),
                 deleting_topics=[
-                    TopicInfo(topic_id=topic_id, topic_name=name) for topic_id, name in sorted(record.deleting.items())
+                    TopicInfo(topic_id=topic_id, topic_name=name) for topic_id, name in in_order(record.deleting)
                 ],
             )
         case Removed():
@@ -130,7 +130,7 @@ def _encode_value(record: ShareRecord) -> tuple[Removed, Message]:
 def _encode_named(topics: Mapping[UUID, NamedPartitions]) -> list[TopicPartitionsInfo]:
     return [
         TopicPartitionsInfo(topic_id=topic_id, topic_name=topic.name, partitions=sorted(topic.partitions))
-        for topic_id, topic in sorted(topics.items())
+        for topic_id, topic in in_order(topics)
     ]
 
 
