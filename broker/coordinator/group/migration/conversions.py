@@ -58,11 +58,16 @@ class Conversions:
     # -- up
 
     def draft(
-        self, group: Group, joining: Heartbeat, made: UpgradeOutcome | None, done: Callable[[UpgradeOutcome], None]
+        self,
+        group: Group,
+        joining: Heartbeat,
+        made: UpgradeOutcome | None,
+        done: Callable[[UpgradeOutcome | None], None],
     ) -> UpgradeDraft | None:
         """The consumer group that a classic one with members becomes, because a client joins it.
 
-        ``made``: the outcome of an earlier call. None: the group is being made, and ``done`` will get the outcome.
+        ``made``: the outcome of an earlier call. Returns None when the group is being made; then ``done`` gets the
+        outcome, or None when it was made for another request.
         Raises KafkaError, and for the usual reasons before the work that takes long for a large group.
         """
         check_upgrade(group, joining, self.policy, self._settings.max_size)
@@ -70,12 +75,13 @@ class Conversions:
             raise made
         if made is not None and made.is_of(group):
             return made
-        self._upgrades.begin(group, done)
+        if not self._upgrades.after(group.group_id, lambda: done(None)):
+            self._upgrades.begin(group, done)
         return None
 
-    def after_draft(self, group_id: str, done: Callable[[], None]) -> bool:
-        """Call ``done`` when a draft of the group was made and has been used. Returns False when none is being made."""
-        return self._upgrades.after(group_id, lambda outcome: done())
+    def after_draft(self, group_id: str, go_on: Callable[[], None]) -> bool:
+        """Call ``go_on`` when a draft of the group is made and was used. Returns False when none is being made."""
+        return self._upgrades.after(group_id, go_on)
 
     def upgraded(self, old: Group, new: ConsumerGroup) -> None:
         """The consumer group has taken the place of the classic one: its members join again."""

@@ -20,32 +20,34 @@ UpgradeOutcome = UpgradeDraft | KafkaError
 
 
 class Upgrades:
-    """Makes one draft of a classic group at a time."""
+    """Makes one draft of a classic group at a time. It is for one request, because it changes when it is used."""
 
     def __init__(self, turns: Turns, topics: TopicLookup) -> None:
         self._topics = topics
         self._running = ComputationsByGroup[UpgradeDraft](turns)
-        self._waiters = Waiters[UpgradeOutcome](turns)
+        self._waiters = Waiters[None](turns)
 
     def begin(self, group: Group, done: Callable[[UpgradeOutcome], None]) -> None:
-        """Make a draft, unless one is being made, and call ``done``. Before that the group may change, or be moved to
-        another broker."""
+        """Make a draft, and call ``done``. Before that the group may change, or be moved to another broker."""
         group_id = group.group_id
-        self._waiters.add(group_id, done)
-        if group_id not in self._running:
-            steps = draft_steps(group, self._topics)
-            release = partial(self._waiters.release, group_id)
-            self._running.begin(group_id, steps, release, partial(self._fail, group_id))
+        end = partial(self._end, group_id, done)
+        self._running.begin(group_id, draft_steps(group, self._topics), end, partial(self._fail, group_id, end))
 
-    def after(self, group_id: str, done: Callable[[UpgradeOutcome], None]) -> bool:
-        """Call ``done`` when the draft of the group is made. Returns False when none is being made."""
+    def after(self, group_id: str, go_on: Callable[[], None]) -> bool:
+        """Call ``go_on`` when the draft of the group is made and was used. Returns False when none is being made."""
         if group_id not in self._running:
             return False
-        self._waiters.add(group_id, done)
+        self._waiters.add(group_id, lambda outcome: go_on())
         return True
 
-    def _fail(self, group_id: str, error: Exception) -> None:
+    def _end(self, group_id: str, done: Callable[[UpgradeOutcome], None], outcome: UpgradeOutcome) -> None:
+        try:
+            done(outcome)
+        finally:
+            self._waiters.release(group_id, None)
+
+    def _fail(self, group_id: str, end: Callable[[UpgradeOutcome], None], error: Exception) -> None:
         if not isinstance(error, KafkaError):
             logger.error("group %s not converted to a consumer group", group_id, exc_info=error)
             error = UnknownServerError("The group could not be converted to a consumer group.")
-        self._waiters.release(group_id, error)
+        end(error)

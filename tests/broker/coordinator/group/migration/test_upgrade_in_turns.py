@@ -7,10 +7,11 @@ from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGr
 from pybroker.broker.coordinator.group.group import Group
 from pybroker.broker.coordinator.group.migration import upgrades
 from pybroker.broker.coordinator.group.migration.upgrade import UpgradeDraft, draft_steps
+from pybroker.broker.coordinator.group.modern.heartbeat_answer import HeartbeatAnswer
 from pybroker.broker.coordinator.group.modern.topics import TopicLookup
 from pybroker.protocol.errors import ErrorCode
 from support.in_process.classic_client import ClassicClient, share
-from support.in_process.consumer_groups import GROUP, Topics, stored_state
+from support.in_process.consumer_groups import GROUP, Topics, heartbeat, stored_state
 from support.in_process.consumer_world import ConsumerWorld
 
 PARTITIONS = [("t", number) for number in range(4)]
@@ -108,6 +109,23 @@ async def test_two_consumers_that_join_at_once_are_members_of_the_one_consumer_g
     assert [reply.answer.error for reply in replies] == [ErrorCode.NONE, ErrorCode.NONE]
     assert set(world.group.members) == {"c", "d", *(client.member_id for client in clients)}
     assert interruption.drafts == 1
+
+
+async def test_each_request_gets_a_group_that_no_other_request_was_decided_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, _ = await classic_world()
+    interruption = Interruption(monkeypatch, lambda: None)
+    errors: list[ErrorCode] = []
+
+    def refused(answer: HeartbeatAnswer) -> None:
+        errors.append(answer.error)
+        world.log.known_refusal = ErrorCode.NONE
+
+    world.log.known_refusal = ErrorCode.NOT_ENOUGH_REPLICAS
+    world.coordinator.consumers.heartbeat(heartbeat("c", 0, names=("t",)), world.hidden.intersection, refused)
+    assert (await world.beat("d", 0, names=("t",))).error is ErrorCode.NONE
+    assert errors == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert "c" not in world.group.members
+    assert interruption.drafts == 2
 
 
 async def test_requests_are_refused_when_the_group_moves_to_another_broker_meanwhile() -> None:
