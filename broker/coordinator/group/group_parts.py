@@ -12,6 +12,7 @@ from .group_log import GroupLog
 from .joining import Joins
 from .membership import Membership
 from .migration.conversions import Conversions
+from .migration.upgrades import Upgrades
 from .modern.deletions import Deletions
 from .modern.turns import Turns
 from .offset_log import OffsetLog
@@ -61,8 +62,9 @@ class GroupParts:
         syncs = Syncs(rebalances, group_log, lambda size_bytes: registry.has_space_for(size_bytes, now_ms()))
         self.registry = registry
         self.rebalances = rebalances
+        upgrades = Upgrades(self.turns, consumers.topics, log.begin_batch)
         conversions = Conversions(
-            consumers.settings, settings.max_size, consumers.topics, rebalances, joins, self.turns, now_ms
+            consumers.settings, settings.max_size, consumers.topics, rebalances, joins, upgrades, now_ms
         )
         self.consumers = ConsumerGroups(registry, log, self.turns, now_ms, new_uuid, consumers, reload, conversions)
         self.membership = Membership(settings, registry, rebalances, joins, syncs, offset_log, self.consumers, now_ms)

@@ -6,7 +6,7 @@ from ....protocol.errors import ErrorCode
 from ....protocol.records.compression import Codec
 from ....storage.log.append_chain import AppendChain
 from ..internal_log import AppendDone, InternalAppend, RecordSink
-from .offset_batch import TransactionalProducer, build_records
+from .offset_batch import BegunBatch, TransactionalProducer, build_records
 
 __all__ = ["MOVED", "TOO_LARGE", "UNAVAILABLE", "RecordLog"]
 
@@ -77,6 +77,10 @@ class RecordLog:
         """The largest batch of the group's partition now; None when the partition is not on this broker."""
         return self._max_batch_bytes(self._partition_for(group_id))
 
+    def begin_batch(self) -> BegunBatch:
+        """A batch for `append`. Large ones take long, and are made in steps."""
+        return BegunBatch(self._now_ms(), self._codec)
+
     def append(
         self,
         group_id: str,
@@ -86,8 +90,11 @@ class RecordLog:
         *,
         awaits_replicas: bool = True,
         is_step: bool = False,
+        begun: BegunBatch | None = None,
     ) -> None:
         """Write keys and values as one batch, in the transaction of ``producer`` when given.
+
+        ``begun``: the batch to which they are added; None: a new one.
 
         ``is_step``: the state of its group builds on it; when it is refused, so are all batches of the partition behind
         it, until `begin_anew`.
@@ -95,7 +102,10 @@ class RecordLog:
         """
         partition = self._partition_for(group_id)
         chain = self.chain_of(partition)
-        batch = build_records(records, self._now_ms(), self._codec, producer)
+        if begun is None:
+            batch = build_records(records, self._now_ms(), self._codec, producer)
+        else:
+            batch = begun.finish(records)
         guard = None if producer is None else producer.guard
         chain = chain if is_step else chain.follower
         self._sink.append(InternalAppend(partition, batch, awaits_replicas, guard, chain), done)

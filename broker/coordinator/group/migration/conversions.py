@@ -13,7 +13,6 @@ from ..group import Group
 from ..joining import JoinRequest, Joins
 from ..member import JoinReply
 from ..modern.topics import TopicLookup
-from ..modern.turns import Turns
 from ..modern.writing import GroupWriter, Written
 from ..rebalance import Rebalances
 from ..rebalance_cause import RebalanceCause, RebalanceReason
@@ -40,10 +39,10 @@ class Conversions:
         topics: TopicLookup,
         rebalances: Rebalances,
         joins: Joins,
-        turns: Turns,
+        upgrades: Upgrades,
         now_ms: Callable[[], int],
     ) -> None:
-        self._upgrades = Upgrades(turns, topics)
+        self._upgrades = upgrades
         self._settings = settings
         self._max_size = max_size
         self._topics = topics

@@ -28,6 +28,7 @@ from ..group import Group
 from ..modern.assignment import Assignment, assignment_of, pairs
 from ..modern.room import check_room
 from ..modern.topics import TopicLookup
+from ..offset_batch import BegunBatch
 from .classic_state import ClassicMemberState, ClassicState
 from .client_protocol import Subscription, read_assignment, read_subscription
 from .policy import MigrationPolicy
@@ -46,12 +47,12 @@ assignment may be incomplete, because it gives a partition that one member shall
 
 class UpgradeDraft(NamedTuple):
     """A consumer group that is not in the registry yet. ``source``: the classic group as it was. ``records``: those
-    that made the group; ``encoded``: their keys and values."""
+    that made the group; ``batch``: has them, behind the tombstones of the classic group."""
 
     source: ClassicState
     group: ConsumerGroup
     records: list[GroupRecord]
-    encoded: list[tuple[bytes, bytes | None]]
+    batch: BegunBatch
 
     def is_of(self, group: Group) -> bool:
         """Whether it is made of the classic group as it is now."""
@@ -72,17 +73,19 @@ def check_upgrade(group: Group, joining: Heartbeat, policy: MigrationPolicy, max
         check_new_pattern(joining.pattern, ())  # members of the classic protocol have none
 
 
-def draft_steps(group: Group, topics: TopicLookup) -> Generator[None, None, UpgradeDraft]:
-    """Make the consumer group that the classic group becomes, after `check_upgrade`, in short steps.
+def draft_steps(group: Group, topics: TopicLookup, batch: BegunBatch) -> Generator[None, None, UpgradeDraft]:
+    """Make the consumer group that the classic group becomes, after `check_upgrade`, in short steps. ``batch``: empty.
 
     Raises GroupIdNotFoundError when the members' assignments cannot be taken over.
     """
-    draft = UpgradeDraft(ClassicState.of(group), ConsumerGroup(group.group_id), [], [])
+    draft = UpgradeDraft(ClassicState.of(group), ConsumerGroup(group.group_id), [], batch)
+    for key in group.tombstones():
+        batch.add(key, None)
     for record in upgrade_records(draft.source, topics):
         if record is not None:
             draft.group.apply(record)
             draft.records.append(record)
-            draft.encoded.append(draft.group.encoded(record))
+            batch.add(*draft.group.encoded(record))
         yield
     return draft
 

@@ -9,6 +9,7 @@ from ..group import Group
 from ..modern.topics import TopicLookup
 from ..modern.turns import ComputationsByGroup, Turns
 from ..modern.waiters import Waiters
+from ..offset_batch import BegunBatch
 from .upgrade import UpgradeDraft, draft_steps
 
 __all__ = ["UpgradeOutcome", "Upgrades"]
@@ -22,8 +23,9 @@ UpgradeOutcome = UpgradeDraft | KafkaError
 class Upgrades:
     """Makes one draft of a classic group at a time. It is for one request, because it changes when it is used."""
 
-    def __init__(self, turns: Turns, topics: TopicLookup) -> None:
+    def __init__(self, turns: Turns, topics: TopicLookup, begin_batch: Callable[[], BegunBatch]) -> None:
         self._topics = topics
+        self._begin_batch = begin_batch
         self._running = ComputationsByGroup[UpgradeDraft](turns)
         self._waiters = Waiters[None](turns)
 
@@ -31,7 +33,8 @@ class Upgrades:
         """Make a draft, and call ``done``. Before that the group may change, or be moved to another broker."""
         group_id = group.group_id
         end = partial(self._end, group_id, done)
-        self._running.begin(group_id, draft_steps(group, self._topics), end, partial(self._fail, group_id, end))
+        steps = draft_steps(group, self._topics, self._begin_batch())
+        self._running.begin(group_id, steps, end, partial(self._fail, group_id, end))
 
     def after(self, group_id: str, go_on: Callable[[], None]) -> bool:
         """Call ``go_on`` when the draft of the group is made and was used. Returns False when none is being made."""

@@ -6,9 +6,9 @@ the partition is loaded anew.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from .....base.quiet_lines import QUIET
 from .....protocol.errors import ErrorCode, KafkaError
@@ -18,13 +18,14 @@ from ...internal_log import AppendOutcome
 from ..base import GroupBase
 from ..group import Group
 from ..group_log import store_group_error
+from ..offset_batch import AppliedRecords, BegunBatch, Pairs
 from ..record_keys import encode_group_key
 from ..record_log import RecordLog
 from ..records import encode_group
 from ..registry import GroupRegistry
 from .group import ModernGroup
 
-__all__ = ["AppliedRecords", "GroupWriter", "Written", "write_error"]
+__all__ = ["GroupWriter", "Written", "write_error"]
 
 logger = logging.getLogger(__name__)
 
@@ -35,16 +36,6 @@ Written = Callable[[ErrorCode], None]
 
 G = TypeVar("G", bound=ModernGroup)
 R = TypeVar("R")
-
-
-class AppliedRecords(NamedTuple):
-    """Records by which a new group was made, which is not in the registry yet, and their keys and values."""
-
-    records: Sequence[Any]
-    encoded: Sequence[tuple[bytes, bytes | None]]
-
-
-_NO_RECORDS = AppliedRecords((), ())
 
 
 class GroupWriter(Generic[G, R]):
@@ -79,19 +70,20 @@ class GroupWriter(Generic[G, R]):
         records: Sequence[R],
         done: Written,
         replaced: GroupBase | None = None,
-        encoded: Sequence[tuple[bytes, bytes | None]] | None = None,
-        before: AppliedRecords = _NO_RECORDS,
+        encoded: Pairs | None = None,
+        before: AppliedRecords | None = None,
     ) -> bool:
         """Change a group, which may be a new one. False, without a change, when the batch would be too large.
 
         ``replaced``: the group of another type in whose place this one comes; its records are deleted in the batch.
-        ``encoded``: keys and values of the records, if they are known already. ``before``: come first in the batch.
+        ``encoded``: keys and values of the records, if they are known already. ``before``: what the group was made by.
         """
         group_id = group.group_id
-        tombstones: Sequence[bytes] = () if replaced is None else replaced.tombstones()
+        tombstones: Sequence[bytes] = () if replaced is None or before is not None else replaced.tombstones()
+        begun = None if before is None else before.batch
         own = map(group.encoded, records) if encoded is None else encoded
-        pairs = [*((key, None) for key in tombstones), *before.encoded, *own]
-        if not self._fits(group_id, pairs):
+        pairs = [*((key, None) for key in tombstones), *own]
+        if not self._fits(group_id, pairs, begun):
             logger.warning("group %s: change not stored, because its records are too large", group_id, extra=QUIET)
             return False
         if replaced is not None:
@@ -100,8 +92,8 @@ class GroupWriter(Generic[G, R]):
             self._registry.add(group)
         for record in records:
             group.apply(record)
-        self._applied(group, (*before.records, *records))
-        self._append(group, pairs, done)
+        self._applied(group, records if before is None else (*before.records, *records))
+        self._append(group, pairs, done, begun)
         return True
 
     def write_classic(self, group: G, classic: Group, done: Written) -> bool:
@@ -115,13 +107,13 @@ class GroupWriter(Generic[G, R]):
         self._append(classic, pairs, done)
         return True
 
-    def _append(self, group: GroupBase, pairs: Iterable[tuple[bytes, bytes | None]], done: Written) -> None:
+    def _append(self, group: GroupBase, pairs: Pairs, done: Written, begun: BegunBatch | None = None) -> None:
         group_id = group.group_id
         written_to = self._registry.partition_for(group_id)
         batch = _Batch(group, self._registry.partition_of(group_id), written_to, self._log.chain_of(written_to))
         batch.waiting.append(done)
         self._newest[group_id] = batch
-        self._log.append(group_id, pairs, partial(self._finish, batch), is_step=True)
+        self._log.append(group_id, pairs, partial(self._finish, batch), is_step=True, begun=begun)
 
     def after_writes(self, group: G, done: Written) -> None:
         """Call ``done`` as soon as no batch of the group is being written, which is usually now.
@@ -151,9 +143,10 @@ class GroupWriter(Generic[G, R]):
         else:
             batch.waiting.append(done)
 
-    def _fits(self, group_id: str, pairs: Iterable[tuple[bytes, bytes | None]]) -> bool:
+    def _fits(self, group_id: str, pairs: Pairs, begun: BegunBatch | None = None) -> bool:
         limit = self._log.max_batch_bytes(group_id)
-        size = BATCH_BYTES + sum(len(key) + len(value or b"") + RECORD_BYTES for key, value in pairs)
+        begun_bytes = BATCH_BYTES if begun is None else begun.size_bytes
+        size = begun_bytes + sum(len(key) + len(value or b"") + RECORD_BYTES for key, value in pairs)
         return limit is None or size <= limit
 
     def _finish(self, batch: "_Batch", outcome: AppendOutcome) -> None:

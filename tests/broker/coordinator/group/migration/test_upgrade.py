@@ -196,7 +196,7 @@ async def test_client_that_is_refused_anyway_does_not_make_the_broker_convert_th
     first, _ = await classic_pair(world)
     converted: list[Group] = []
 
-    def draft_steps(group: Group, _topics: object) -> None:
+    def draft_steps(group: Group, _topics: object, _batch: object) -> None:
         converted.append(group)
 
     monkeypatch.setattr(upgrades, "draft_steps", draft_steps)

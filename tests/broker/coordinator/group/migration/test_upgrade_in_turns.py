@@ -9,7 +9,10 @@ from pybroker.broker.coordinator.group.migration import upgrades
 from pybroker.broker.coordinator.group.migration.upgrade import UpgradeDraft, draft_steps
 from pybroker.broker.coordinator.group.modern.heartbeat_answer import HeartbeatAnswer
 from pybroker.broker.coordinator.group.modern.topics import TopicLookup
+from pybroker.broker.coordinator.group.offset_batch import BegunBatch
 from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.records.batch import iter_batches
+from pybroker.protocol.records.compression import Codec
 from support.in_process.classic_client import ClassicClient, share
 from support.in_process.consumer_groups import GROUP, Topics, heartbeat, stored_state
 from support.in_process.consumer_world import ConsumerWorld
@@ -38,8 +41,8 @@ class Interruption:
         self.drafts = 0
         monkeypatch.setattr(upgrades, "draft_steps", self._steps)
 
-    def _steps(self, group: Group, topics: TopicLookup) -> Generator[None, None, UpgradeDraft]:
-        steps = draft_steps(group, topics)
+    def _steps(self, group: Group, topics: TopicLookup, batch: BegunBatch) -> Generator[None, None, UpgradeDraft]:
+        steps = draft_steps(group, topics, batch)
         next(steps)
         self.drafts += 1
         if self.drafts == 1:
@@ -50,9 +53,12 @@ class Interruption:
 async def test_each_step_reads_one_member_or_makes_one_record() -> None:
     size = 30
     world, _ = await classic_world(size)
-    count = sum(1 for _ in draft_steps(classic_group(world), world.topics))
-    records_of_members = 3 * size
-    assert count == size + records_of_members + 2
+    batch = BegunBatch(0, Codec.NONE)
+    count = sum(1 for _ in draft_steps(classic_group(world), world.topics, batch))
+    records = 3 * size + 2
+    assert count == size + records
+    (made,) = iter_batches(batch.finish(()))
+    assert made.record_count == records + 1, "the batch deletes the classic group and has all records"
 
 
 async def test_group_stays_classic_until_the_turns_after_the_request() -> None:
