@@ -1,8 +1,10 @@
 """AlterShareGroupOffsets (KIP-932): set the start offsets of a share group without members, which may be new."""
 
 from collections.abc import Mapping
+from functools import cache
 
 from ....base.acls import AclOperation, AclResourceType
+from ....protocol.codec import NULL_UUID
 from ....protocol.errors import ErrorCode, error_for
 from ....protocol.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
@@ -10,11 +12,13 @@ from ....protocol.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsResponsePartition,
     AlterShareGroupOffsetsResponseTopic,
 )
-from ...coordinator.group.share.share_offsets import NamedPartition, ShareOffsets
+from ...coordinator.group.share.share_offsets import AlteredOffsets, ShareOffsets
 from ...requests.context import RequestContext
 from .awaited import awaited
 
 __all__ = ["AlterShareGroupOffsets"]
+
+_DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 class AlterShareGroupOffsets:
@@ -34,28 +38,28 @@ class AlterShareGroupOffsets:
             for topic in request.topics
             if topic.topic_name not in denied
         }
-        codes: Mapping[NamedPartition, ErrorCode] = await awaited(
-            lambda done: self._offsets.alter(request.group_id, asked, done)
-        )
-        topics: dict[str, AlterShareGroupOffsetsResponseTopic] = {}
-        for each, code in codes.items():
-            topic = topics.setdefault(
-                each.topic, AlterShareGroupOffsetsResponseTopic(topic_name=each.topic, topic_id=each.topic_id)
-            )
-            topic.partitions.append(_partition(each.partition, code))
+        altered: AlteredOffsets = await awaited(lambda done: self._offsets.alter(request.group_id, asked, done))
         refused = [
-            AlterShareGroupOffsetsResponseTopic(
-                topic_name=topic.topic_name,
-                partitions=[
-                    _partition(each.partition_index, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for each in topic.partitions
-                ],
-            )
+            (topic.topic_name, NULL_UUID, {each.partition_index: _DENIED for each in topic.partitions})
             for topic in request.topics
             if topic.topic_name in denied
         ]
-        return AlterShareGroupOffsetsResponse(responses=[*topics.values(), *refused])
+        told = [*((name, topic_id, codes) for name, (topic_id, codes) in altered.items() if codes), *refused]
+        return AlterShareGroupOffsetsResponse(
+            responses=[
+                AlterShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id, partitions=_partitions(codes))
+                for name, topic_id, codes in told
+            ]
+        )
 
 
-def _partition(index: int, code: ErrorCode) -> AlterShareGroupOffsetsResponsePartition:
-    message = None if code is ErrorCode.NONE else error_for(code).message
-    return AlterShareGroupOffsetsResponsePartition(partition_index=index, error_code=code, error_message=message)
+def _partitions(codes: Mapping[int, ErrorCode]) -> list[AlterShareGroupOffsetsResponsePartition]:
+    return [
+        AlterShareGroupOffsetsResponsePartition(partition_index=index, error_code=code, error_message=_message(code))
+        for index, code in codes.items()
+    ]
+
+
+@cache
+def _message(code: ErrorCode) -> str | None:
+    return None if code is ErrorCode.NONE else error_for(code).message

@@ -80,9 +80,10 @@ class DescribeShareGroupOffsets:
         ends = await self._end_offsets(with_lag)
         topics: dict[str, DescribeShareGroupOffsetsResponseTopic] = {}
         for each, summary in found.items():
-            topic = topics.setdefault(
-                each.topic, DescribeShareGroupOffsetsResponseTopic(topic_name=each.topic, topic_id=each.topic_id)
-            )
+            topic = topics.get(each.topic)
+            if topic is None:
+                topic = DescribeShareGroupOffsetsResponseTopic(topic_name=each.topic, topic_id=each.topic_id)
+                topics[each.topic] = topic
             end = ends.get(TopicPartition(each.topic, each.partition), _UNKNOWN)
             topic.partitions.append(_partition(each.partition, summary, end))
         refused = [topic for topic in group.topics or () if topic.topic_name in denied]

@@ -19,7 +19,7 @@ from .share_groups import ShareGroups, SharePorts
 from .state_runs import Codes, Partition, StateRun
 from .states import with_deleted, with_deleting, with_initializing
 
-__all__ = ["DeletedOffsets", "NamedPartition", "ShareOffsets", "Summaries"]
+__all__ = ["AlteredOffsets", "DeletedOffsets", "NamedPartition", "ShareOffsets", "Summaries"]
 
 
 class NamedPartition(NamedTuple):
@@ -31,6 +31,8 @@ class NamedPartition(NamedTuple):
 
 
 Summaries = Mapping[NamedPartition, StateSummary | ErrorCode]
+AlteredOffsets = Mapping[str, tuple[UUID, Mapping[int, ErrorCode]]]
+"""The id and the codes of the partitions of each topic, by its name. The null uuid: the topic does not exist."""
 DeletedOffsets = Mapping[str, tuple[UUID, ErrorCode]]
 """The id and the code of each topic, by its name."""
 
@@ -88,17 +90,22 @@ class ShareOffsets:
         self,
         group_id: str,
         asked: Mapping[str, Mapping[int, int]],
-        done: Callable[[Mapping[NamedPartition, ErrorCode]], None],
+        done: Callable[[AlteredOffsets], None],
     ) -> None:
         """AlterShareGroupOffsets: start offsets by topic and partition. The group may be new."""
         group = self._idle(self._shares.lookup.get_or_new(group_id))
-        named = list(self._named(asked))
-        exists = {each: self._exists(each) for each in named}
-        offsets = {(each.topic_id, each.partition): asked[each.topic][each.partition] for each in named if exists[each]}
+        ids = {name: self._topics.topic_id(name) for name in asked}
+        names = {topic_id: name for name, topic_id in ids.items()}
+        offsets: dict[Partition, int] = {}
+        for name, own in asked.items():
+            count = self._topics.partition_count(name)
+            offsets.update(((ids[name], each), offset) for each, offset in own.items() if 0 <= each < count)
 
         def answer(codes: Codes) -> None:
-            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            done({each: codes.get((each.topic_id, each.partition), unknown) for each in named})
+            told = {name: dict.fromkeys(own, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for name, own in asked.items()}
+            for (topic_id, partition), code in codes.items():
+                told[names[topic_id]][partition] = code
+            done({name: (ids[name], own) for name, own in told.items()})
 
         def create(run: StateRun) -> None:
             self._shares.initializations.begin(group, run, offsets, answer)
@@ -106,7 +113,6 @@ class ShareOffsets:
         if not offsets:
             answer({})
             return
-        names = {each.topic_id: each.topic for each in named}
         new = {topic_id: NamedPartitions(names[topic_id], own) for topic_id, own in assignment_of(offsets).items()}
         self._change(group, with_initializing(group.states, new), offsets, create, answer)
 

@@ -12,7 +12,7 @@ from pybroker.broker.coordinator.group.joining import JoinRequest
 from pybroker.broker.coordinator.group.modern.heartbeat_answer import HeartbeatAnswer
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
 from pybroker.broker.coordinator.group.results import OffsetFetchResult
-from pybroker.broker.coordinator.group.share.share_offsets import NamedPartition
+from pybroker.broker.coordinator.group.share.share_offsets import AlteredOffsets, NamedPartition
 from pybroker.broker.coordinator.share.ports import StateSummary
 from pybroker.protocol.codec import NULL_UUID
 from pybroker.protocol.errors import (
@@ -227,12 +227,24 @@ async def deleted_offsets(world: ShareGroupWorld, *topics: str) -> Mapping[str, 
     return answer
 
 
-async def altered(world: ShareGroupWorld, **offsets: Mapping[int, int]) -> Mapping[NamedPartition, ErrorCode]:
-    found: list[Mapping[NamedPartition, ErrorCode]] = []
+class CountedTopics(Topics):
+    """``lookups``: the topics whose number of partitions was asked for."""
+
+    def __init__(self, **counts: int) -> None:
+        super().__init__(**counts)
+        self.lookups: list[str] = []
+
+    def partition_count(self, name: str) -> int:
+        self.lookups.append(name)
+        return super().partition_count(name)
+
+
+async def altered(world: ShareGroupWorld, **offsets: Mapping[int, int]) -> Mapping[tuple[str, int], ErrorCode]:
+    found: list[AlteredOffsets] = []
     world.offsets.alter(GROUP, offsets, found.append)
     await world.settled()
     (answer,) = found
-    return answer
+    return {(name, each): code for name, (_, codes) in answer.items() for each, code in codes.items()}
 
 
 async def states_deleted(world: ShareGroupWorld) -> ErrorCode:
@@ -264,7 +276,7 @@ async def test_states_are_deleted_before_their_group_and_stay_known_until_they_a
 async def test_start_offsets_of_a_new_group_are_set() -> None:
     world = await ShareGroupWorld.loaded(Topics(t=2))
     codes = await altered(world, t={1: 7, 9: 0}, unknown={0: 3})
-    assert {(each.topic, each.partition): code for each, code in codes.items()} == {
+    assert codes == {
         ("t", 1): ErrorCode.NONE,
         ("t", 9): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ("unknown", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -277,6 +289,13 @@ async def test_start_offsets_of_a_new_group_are_set() -> None:
         world.offsets.alter(GROUP, {"t": {0: 1}}, lambda codes: None)
 
 
+async def test_topic_is_looked_up_once_for_all_of_its_partitions_whose_offsets_are_set() -> None:
+    topics = CountedTopics()
+    codes = await altered(await ShareGroupWorld.loaded(topics), unknown=dict.fromkeys(range(1_000), 0))
+    assert codes == {("unknown", number): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for number in range(1_000)}
+    assert topics.lookups == ["unknown"]
+
+
 async def test_altered_offsets_are_confirmed_once_the_record_of_their_states_is_written() -> None:
     world = await ShareGroupWorld.loaded(Topics(t=2))
     initialize = world.states.initialize
@@ -287,9 +306,9 @@ async def test_altered_offsets_are_confirmed_once_the_record_of_their_states_is_
 
     with patch.object(world.states, "initialize", initialize_before_a_fault):
         codes = await altered(world, t={0: 7, 9: 1})
-    assert {each.partition: code for each, code in codes.items()} == {
-        0: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        9: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    assert codes == {
+        ("t", 0): ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ("t", 9): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
 
 

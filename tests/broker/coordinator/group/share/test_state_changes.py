@@ -1,11 +1,11 @@
 """Changes of the states of a share group, while their records are not committed yet: one at a time."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
 import pytest
-from pybroker.broker.coordinator.group.share.share_offsets import NamedPartition
+from pybroker.broker.coordinator.group.share.share_offsets import AlteredOffsets
 from pybroker.broker.coordinator.share.ports import SharePartitionKey
 from pybroker.protocol.errors import CoordinatorNotAvailableError, ErrorCode, NotEnoughReplicasError
 from support.in_process.consumer_groups import Topics
@@ -23,8 +23,8 @@ class Changes:
     def alter(self, offset: int = 7) -> None:
         """Alter the start offset of partition 0 of topic t."""
 
-        def altered(codes: Mapping[NamedPartition, ErrorCode]) -> None:
-            self.answers += codes.values()
+        def altered(topics: AlteredOffsets) -> None:
+            self.answers += (code for _, codes in topics.values() for code in codes.values())
 
         self.world.offsets.alter(GROUP, {"t": {0: offset}}, altered)
 
