@@ -1,4 +1,4 @@
-"""What groups do for each topic of a member takes little time, because a member may have 10,000."""
+"""Groups take little time for each topic of a member, because a member may have 10,000."""
 
 from uuid import UUID, uuid4
 
