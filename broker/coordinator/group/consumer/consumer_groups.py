@@ -122,8 +122,9 @@ class ConsumerGroups:
         self._index = SubscriptionIndex()
         self._writer = GroupWriter(registry, log, self._applied, reload)
         self._timers = MemberTimers(scheduler, self._session_timeout_ms, self._remove, self._writer.pause_ms)
-        self._targets = TargetRuns(turns, settings, ports.topics, ASSIGNORS, self._target_computed)
-        self._patterns = PatternResolution(turns, now_ms, settings, ports.topics, self._patterns_resolved)
+        may_write = self._writer.may_write
+        self._targets = TargetRuns(turns, settings, ports.topics, ASSIGNORS, self._target_computed, may_write)
+        self._patterns = PatternResolution(turns, now_ms, settings, ports.topics, self._patterns_resolved, may_write)
         self._hashes = TopicHashes(turns, ports.topics)
         self._conversions = conversions
         self.classic = ClassicMembers(

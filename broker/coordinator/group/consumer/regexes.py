@@ -44,7 +44,11 @@ Hidden = Callable[[Iterable[str]], Set[str]]
 
 
 class PatternResolution:
-    """``resolved`` gets the topics of a group's patterns."""
+    """``resolved`` gets the topics of a group's patterns.
+
+    ``may_store``: whether the log would take them for a group, by its id, now. If not, the first heartbeat after that
+    looks them up.
+    """
 
     def __init__(
         self,
@@ -53,12 +57,14 @@ class PatternResolution:
         settings: ConsumerGroupSettings,
         topics: TopicLookup,
         resolved: Callable[[ConsumerGroup, Sequence[ResolvedPattern]], None],
+        may_store: Callable[[str], bool],
     ) -> None:
         self._scheduler = turns.scheduler
         self._now_ms = now_ms
         self._refresh_s = settings.regex_refresh_ms / 1000
         self._topics = topics
         self._resolved = resolved
+        self._may_store = may_store
         self._version = 0
         """Grows whenever topics came or went."""
         self._last: dict[str, _LookUp] = {}
@@ -71,7 +77,8 @@ class PatternResolution:
     def maybe_begin(self, group: ConsumerGroup, hidden: Hidden) -> None:
         """Look topics up if it is time."""
         patterns = group.subscriptions.patterns
-        if not patterns or group.group_id in self._running or not self._is_due(group):
+        is_due = patterns and group.group_id not in self._running and self._is_due(group)
+        if not is_due or not self._may_store(group.group_id):
             return
         last = self._last.get(group.group_id)
         before_s = -inf if last is None else last.began_s
@@ -79,7 +86,7 @@ class PatternResolution:
         self._running.begin(
             group.group_id,
             self._steps(tuple(patterns), hidden),
-            partial(self._resolved, group),
+            partial(self._end, group),
             partial(self._fail, group),
         )
 
@@ -121,6 +128,12 @@ class PatternResolution:
             found.append(ResolvedPattern(text, visible, self._version, self._now_ms()))
             yield
         return found
+
+    def _end(self, group: ConsumerGroup, found: list[ResolvedPattern]) -> None:
+        if self._may_store(group.group_id):
+            self._resolved(group, found)
+        else:
+            self._last.pop(group.group_id, None)
 
     def _fail(self, group: ConsumerGroup, error: Exception) -> None:
         self.not_stored(group, group.subscriptions.patterns)

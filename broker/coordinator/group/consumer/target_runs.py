@@ -23,8 +23,9 @@ class TargetRuns(TargetRunsOf[ConsumerGroup]):
         topics: TopicLookup,
         assignors: Mapping[str, Assignor],
         computed: Callable[[ConsumerGroup, ComputedTarget], None],
+        may_store: Callable[[str], bool],
     ) -> None:
-        super().__init__(turns, computed)
+        super().__init__(turns, computed, may_store)
         self._settings = settings
         self._topics = topics
         self._assignors = assignors

@@ -47,12 +47,16 @@ class _Failure(NamedTuple):
 class TargetRunsOf(ABC, Generic[G]):
     """One computation a group at a time. ``computed`` gets each result; it counts while the group has the epoch.
 
-    A group that changes meanwhile gets a new computation.
+    A group that changes meanwhile gets a new computation. ``may_store``: whether the log would take the target of a
+    group, by its id, now. If not, the first heartbeat after that begins a computation.
     """
 
-    def __init__(self, turns: Turns, computed: Callable[[G, ComputedTarget], None]) -> None:
+    def __init__(
+        self, turns: Turns, computed: Callable[[G, ComputedTarget], None], may_store: Callable[[str], bool]
+    ) -> None:
         self._scheduler = turns.scheduler
         self._computed = computed
+        self._may_store = may_store
         self._running = ComputationsByGroup[ComputedTarget](turns)
         self._failed: dict[str, _Failure] = {}
         """By group id, the epoch for which no target could be computed or stored."""
@@ -75,7 +79,7 @@ class TargetRunsOf(ABC, Generic[G]):
         if tries_again and group_id not in self._running:
             self._failed.pop(group_id, None)
         is_due = epoch > group.target_epoch and group.members and self._failure_of(group) is None
-        if not is_due or group.is_dead or group_id in self._running:
+        if not is_due or group.is_dead or group_id in self._running or not self._may_store(group_id):
             return
         self._failed.pop(group_id, None)
         self._running.begin(
@@ -110,8 +114,10 @@ class TargetRunsOf(ABC, Generic[G]):
         return True
 
     def is_late(self, group: G) -> bool:
-        """Whether the target of the group's epoch is being computed, or cannot be."""
-        return group.group_id in self._running or self._failure_of(group) is not None
+        """Whether the target of the group's epoch is being computed, or cannot be now."""
+        if group.group_id in self._running or self._failure_of(group) is not None:
+            return True
+        return group.epoch > group.target_epoch and not self._may_store(group.group_id)
 
     def _failure_of(self, group: G) -> _Failure | None:
         failure = self._failed.get(group.group_id)
@@ -134,10 +140,10 @@ class TargetRunsOf(ABC, Generic[G]):
 
     def _end(self, group: G, epoch: int, target: ComputedTarget) -> None:
         # A static member that returns under another member id leaves the epoch as it is.
-        if group.epoch == epoch and group.members.keys() == target.assigned.keys():
-            self._computed(group, target)
-        else:
+        if group.epoch != epoch or group.members.keys() != target.assigned.keys():
             self.maybe_begin(group)
+        elif self._may_store(group.group_id):
+            self._computed(group, target)
         self._release(group)
 
     def _fail(self, group: G, epoch: int, assignor: str, error: Exception) -> None:

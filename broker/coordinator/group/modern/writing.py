@@ -60,6 +60,10 @@ class GroupWriter(Generic[G, R]):
         code = self._log.refusal(group_id)
         return ErrorCode.NONE if code is ErrorCode.NONE else _not_stored(group_id, code)
 
+    def may_write(self, group_id: str) -> bool:
+        """Whether the log would take a change now, as far as that is known."""
+        return self._log.refusal(group_id) is ErrorCode.NONE
+
     def pause_ms(self, group_id: str) -> int:
         """After how many ms to try a change again that the log would refuse now; 0: it would not."""
         return 0 if self.refusal(group_id) is ErrorCode.NONE else _PAUSE_MS

@@ -95,7 +95,7 @@ class ShareGroups:
         self._writer = GroupWriter(registry, log, self._applied, reload)
         self._grace: ShareGrace = _no_grace
         self._sessions = Sessions(scheduler, self.session_timeout_ms, self._session_ended, self._grace_ms)
-        self._targets = ShareTargetRuns(turns, ports.topics, self._target_computed)
+        self._targets = ShareTargetRuns(turns, ports.topics, self._target_computed, self._writer.may_write)
         self.state_runs = StateRuns(scheduler)
         self.initializations = Initializations(scheduler, ports.state, ports.topics, self.state_runs, self._initialized)
 

@@ -21,8 +21,9 @@ class ShareTargetRuns(TargetRunsOf[ShareGroup]):
         turns: Turns,
         topics: TopicLookup,
         computed: Callable[[ShareGroup, ComputedTarget], None],
+        may_store: Callable[[str], bool],
     ) -> None:
-        super().__init__(turns, computed)
+        super().__init__(turns, computed, may_store)
         self._topics = topics
 
     def _assignor_name(self, group: ShareGroup) -> str:

@@ -29,6 +29,11 @@ class InterruptedAssignor:
         return result
 
 
+def always(group_id: str) -> bool:
+    """The log takes the targets of all groups."""
+    return True
+
+
 def targets_computed(group: CoordinatedGroup, change: Callable[[], object]) -> list[Assigned]:
     """The results when the group changes while its target is computed."""
     time, results = VirtualTime(), list[Assigned]()
@@ -38,7 +43,7 @@ def targets_computed(group: CoordinatedGroup, change: Callable[[], object]) -> l
         assert target.encoded == [group.group.encoded(record) for record in target.records]
 
     assignors = {"uniform": InterruptedAssignor(change)}
-    runs = TargetRuns(Turns(time), SETTINGS, group.topics, assignors, computed)
+    runs = TargetRuns(Turns(time), SETTINGS, group.topics, assignors, computed, always)
     runs.maybe_begin(group.group)
     time.advance(0)
     return results
@@ -82,7 +87,7 @@ def test_target_has_the_records_of_members_whose_target_differs() -> None:
     group.apply((TargetMember("a", group.topics.assignment(t=range(2_500))),))
     time, targets = VirtualTime(), list[ComputedTarget]()
     turns = Turns(time)
-    runs = TargetRuns(turns, SETTINGS, group.topics, ASSIGNORS, lambda _, target: targets.append(target))
+    runs = TargetRuns(turns, SETTINGS, group.topics, ASSIGNORS, lambda _, target: targets.append(target), always)
     runs.maybe_begin(group.group)
     time.advance(0)
     (target,) = targets
@@ -93,7 +98,7 @@ def test_target_has_the_records_of_members_whose_target_differs() -> None:
 def test_request_that_fails_after_a_target_was_computed_leaves_the_others_to_be_answered() -> None:
     group = group_of_a_static_member()
     time, answered = VirtualTime(), list[str]()
-    runs = TargetRuns(Turns(time), SETTINGS, group.topics, ASSIGNORS, lambda _, target: None)
+    runs = TargetRuns(Turns(time), SETTINGS, group.topics, ASSIGNORS, lambda _, target: None, always)
     runs.maybe_begin(group.group)
 
     def fail() -> None:
