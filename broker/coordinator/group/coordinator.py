@@ -119,7 +119,7 @@ class GroupCoordinator:
 
     def new_replay(self, partition: int) -> Replay:
         if self.shares is not None:
-            self.shares.load_begins(partition, self.registry.ownership.epoch_of(partition))
+            self.shares.knowledge.load_begins(partition, self.registry.ownership.epoch_of(partition))
         return Replay(partition, self._now_ms())
 
     def loaded(self, partition: int, entries: list[GroupBase]) -> None:

@@ -28,11 +28,15 @@ __all__ = ["ShareDecision", "ShareWorld", "decide"]
 
 
 class ShareWorld(NamedTuple):
-    """The surroundings of a decision. ``is_full``: there may be no memory for a target."""
+    """The surroundings of a decision. ``is_full``: there may be no memory for a target.
+
+    ``is_sure``: whether a topic that is missing is gone, see `TopicKnowledge`.
+    """
 
     topics: TopicLookup
     settings: ShareGroupSettings
     is_full: bool = False
+    is_sure: bool = True
 
 
 class ShareDecision(NamedTuple):
@@ -78,7 +82,7 @@ class _Stay:
         self._metadata = heartbeat.updated(self._before)
         self._records: list[ShareRecord] = []
         self._changes = NO_CHANGES
-        self._look = look_at_topics(group, world.topics)
+        self._look = look_at_topics(group, world.topics, is_sure=world.is_sure)
         self._epoch = group.epoch
         self._metadata_hash = group.metadata_hash
         self._target_epoch = group.target_epoch

@@ -52,7 +52,6 @@ class ShareGroup(GroupWithoutOffsets):
     """A share group. ``states``: which partitions have a state."""
 
     __slots__ = (
-        "knows_topics",
         "look",
         "members",
         "needs_look",
@@ -70,9 +69,6 @@ class ShareGroup(GroupWithoutOffsets):
         self.needs_look = True
         """Whether subscribed topics, or their states, may have changed since the target was computed. True also after
         loading. Not part of the stored state."""
-        self.knows_topics = False
-        """Whether metadata came since this broker coordinates the group. Before, a topic that its states name may only
-        be unknown: the order to lead comes before the metadata of the same change. Not part of the stored state."""
         self.look: TopicLook | None = None
         """The result of the look at the topics of a large group since `needs_look` became true."""
 

@@ -40,6 +40,7 @@ from .state_runs import StateRuns
 from .states import with_initialized, without_topics
 from .target_runs import ShareTargetRuns
 from .topic_index import ShareTopicIndex, is_about_states
+from .topic_knowledge import TopicKnowledge
 from .topic_looks import TopicLooks
 
 __all__ = ["ShareGroups", "SharePorts"]
@@ -85,13 +86,8 @@ class ShareGroups:
         self._space = GroupSpace(registry, now_ms)
         self._ports = ports
         self._index = ShareTopicIndex(ports.topics)
-        self._looks = TopicLooks(turns, ports.topics)
-        self._loaded: set[str] = set()
-        """The groups that were loaded since metadata of topics came."""
-        self._metadata_count = 0
-        """How often metadata of topics came."""
-        self._led_since: dict[int, tuple[int, int]] = {}
-        """By partition, its leader epoch here, and `_metadata_count` when its first load in that epoch began."""
+        self.knowledge = TopicKnowledge()
+        self._looks = TopicLooks(turns, ports.topics, self.knowledge)
         self._writer = GroupWriter(registry, log, self._applied, reload)
         self._grace: ShareGrace = _no_grace
         self._sessions = Sessions(scheduler, self.session_timeout_ms, self._session_ended, self._grace_ms)
@@ -140,7 +136,8 @@ class ShareGroups:
         """Raises KafkaError when the request is refused."""
         self.lookup.check(request.group_id)
         group = self.lookup.of(request)
-        world = ShareWorld(self._ports.topics, self._settings_of(group), is_full=self._space.may_be_short)
+        is_sure = self.knowledge.is_sure(group.group_id)
+        world = ShareWorld(self._ports.topics, self._settings_of(group), self._space.may_be_short, is_sure)
         records, answer = decide(group, request, world)
 
         def written(error: ErrorCode) -> None:
@@ -175,26 +172,19 @@ class ShareGroups:
 
     # -- groups that come and go
 
-    def load_begins(self, partition: int, leader_epoch: int) -> None:
-        """The groups of a partition are being loaded."""
-        if self._led_since.get(partition, (None, 0))[0] != leader_epoch:
-            self._led_since[partition] = leader_epoch, self._metadata_count
-
     def loaded(self, group: ShareGroup, partition: int) -> None:
         """The group was loaded: its members get new sessions."""
         for member_id in group.members:
             self._sessions.keep_alive(group, member_id)
         self._index.loaded(group)
-        group.knows_topics = self._metadata_count > self._led_since[partition][1]
-        if not group.knows_topics:
-            self._loaded.add(group.group_id)
+        self.knowledge.loaded(group.group_id, partition)
         self._looks.maybe_begin(group)
 
     def ended(self, group: ShareGroup) -> None:
         """The group was deleted, or is coordinated by another broker."""
         self._sessions.end_all(group)
         self._looks.end(group)
-        self._loaded.discard(group.group_id)
+        self.knowledge.ended(group.group_id)
         self._targets.end(group)
         self.initializations.end(group)
         self.state_runs.end(group)
@@ -219,11 +209,8 @@ class ShareGroups:
     def topics_changed(self, names: Sequence[str]) -> None:
         """The metadata of these topics changed. Groups compare it at their next heartbeat; states of topics that were
         deleted or made anew are forgotten, because the share coordinator deletes them with the topic."""
-        loaded: set[str] = set()
-        if names:
-            self._metadata_count += 1
-            loaded, self._loaded = self._loaded, loaded
-        gone: dict[str, set[UUID]] = {group_id: set() for group_id in loaded}  # its keys are all groups concerned
+        sure = self.knowledge.metadata_came() if names else ()
+        gone: dict[str, set[UUID]] = {group_id: set() for group_id in sure}  # its keys are all groups concerned
         for name in names:
             topic_id = self._ports.topics.topic_id(name)
             for group_id in self._index.groups_of(name):
@@ -231,7 +218,6 @@ class ShareGroups:
         for group_id, topic_ids in sorted(gone.items()):
             group = self.lookup.known(group_id)
             if group is not None:
-                group.knows_topics |= group_id in loaded
                 group.note_topics_changed()
                 if not topic_ids or not self.write(group, (without_topics(group.states, topic_ids),)):
                     self._looks.changed(group)

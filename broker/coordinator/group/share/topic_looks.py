@@ -16,29 +16,30 @@ from ..modern.turns import ComputationsByGroup, Turns
 from .share_group import ShareGroup, TopicLook
 from .states import assignable_steps, with_new_partitions_steps, without_missing_steps
 from .targets import up_to_date_steps
+from .topic_knowledge import TopicKnowledge
 
 __all__ = ["TopicLooks", "look_at_topics"]
 
 logger = logging.getLogger(__name__)
 
 
-def look_at_topics(group: ShareGroup, topics: TopicLookup) -> TopicLook | None:
+def look_at_topics(group: ShareGroup, topics: TopicLookup, *, is_sure: bool) -> TopicLook | None:
     """The look that a heartbeat acts on; None when nothing has changed, and in a large group until the look is over.
 
-    The topics of a small group are looked at here.
+    The topics of a small group are looked at here. ``is_sure``: see `TopicKnowledge`.
     """
     if not group.needs_look or group.look is not None or group.is_large:
         return group.look if group.needs_look else None
-    return run_through(_steps(group, topics))
+    return run_through(_steps(group, topics, is_sure=is_sure))
 
 
-def _steps(group: ShareGroup, topics: TopicLookup) -> Generator[None, None, TopicLook]:
+def _steps(group: ShareGroup, topics: TopicLookup, *, is_sure: bool) -> Generator[None, None, TopicLook]:
     states, targets, target_epoch = group.states, tuple(group.targets.values()), group.target_epoch
     yield from group.subscribers.hash_steps(topics)
     names = yield from sorted_in_steps(tuple(group.subscribers.topics), str, Pace())
     partitions = yield from assignable_steps(states, names, topics)
     is_up_to_date = yield from up_to_date_steps(targets, partitions)
-    if group.knows_topics:
+    if is_sure:
         states = yield from without_missing_steps(states, topics)
     states = yield from with_new_partitions_steps(states, names, topics)
     return TopicLook(states, target_epoch, is_up_to_date)
@@ -47,8 +48,9 @@ def _steps(group: ShareGroup, topics: TopicLookup) -> Generator[None, None, Topi
 class TopicLooks:
     """Looks at large groups, one look a group at a time. The next heartbeat of a member acts on it."""
 
-    def __init__(self, turns: Turns, topics: TopicLookup) -> None:
+    def __init__(self, turns: Turns, topics: TopicLookup, knowledge: TopicKnowledge) -> None:
         self._topics = topics
+        self._knowledge = knowledge
         self._running = ComputationsByGroup[TopicLook](turns)
         self._stale: set[str] = set()
         """The groups of which a topic, or a state, changed during the look."""
@@ -66,9 +68,8 @@ class TopicLooks:
         if not is_due or group.group_id in self._running or not group.is_large:
             return
         group.subscribers.assume_hash(group.metadata_hash)
-        self._running.begin(
-            group.group_id, _steps(group, self._topics), partial(self._end, group), partial(self._fail, group)
-        )
+        steps = _steps(group, self._topics, is_sure=self._knowledge.is_sure(group.group_id))
+        self._running.begin(group.group_id, steps, partial(self._end, group), partial(self._fail, group))
 
     def end(self, group: ShareGroup) -> None:
         """The group was deleted, or is coordinated by another broker."""
