@@ -219,7 +219,8 @@ class ShareGroups:
             group = self.lookup.known(group_id)
             if group is not None:
                 group.note_topics_changed()
-                if not topic_ids or not self.write(group, (without_topics(group.states, topic_ids),)):
+                may_write = topic_ids and self._writer.may_write(group_id)
+                if not may_write or not self.write(group, (without_topics(group.states, topic_ids),)):
                     self._looks.changed(group)
 
     # -- what follows from a change

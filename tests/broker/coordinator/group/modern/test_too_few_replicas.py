@@ -63,6 +63,21 @@ async def test_target_of_a_large_share_group_is_computed_by_the_first_heartbeat_
     assert sum(map(len, shared.values())) == MANY // 2
 
 
+async def test_states_of_a_topic_deleted_while_too_few_replicas_are_in_sync_are_forgotten_by_a_later_heartbeat() -> (
+    None
+):
+    world = await ShareGroupWorld.loaded(Topics(t=1, u=1))
+    await world.beat("a", 0, "t", "u")
+    lose_replicas(world.log)
+    world.topics.delete("u")
+    world.shares.topics_changed(["u"])
+    await world.settled()
+    assert world.loads == []
+    have_replicas_again(world.log)
+    await world.beat("a", 1)
+    assert {topic.name for topic in world.group.states.initialized.values()} == {"t"}
+
+
 async def test_patterns_are_looked_up_by_the_first_heartbeat_when_enough_replicas_are_in_sync() -> None:
     world = await ConsumerWorld.loaded(Topics(t1=1))
     epoch = (await world.beat("a", 0, pattern="t.*")).member_epoch

@@ -167,6 +167,17 @@ async def test_states_of_a_deleted_topic_are_forgotten() -> None:
     assert (await world.beat("a", 2)).assignment == world.topics.assignment(u=[0])
 
 
+async def test_states_of_a_deleted_topic_of_a_share_group_without_members_are_forgotten() -> None:
+    world = await ShareGroupWorld.loaded(Topics(t=2, u=1))
+    await world.beat("a", 0, "t", "u")
+    await world.beat("a", -1)
+    world.topics.delete("t")
+    world.shares.topics_changed(["t"])
+    await world.settled()
+    after = await ShareGroupWorld.loaded(world.topics, log=world.log)
+    assert {topic.name for topic in after.group.states.initialized.values()} == {"u"}
+
+
 # -- other types of groups
 
 
