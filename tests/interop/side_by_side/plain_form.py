@@ -40,6 +40,7 @@ _UNORDERED = {
     "ShareGroupDescribeResponse": {"groups", "members", "topicPartitions", "partitions", "subscribedTopicNames"},
     "ShareFetchResponse": {"responses", "partitions"},
     "ShareAcknowledgeResponse": {"responses", "partitions"},
+    "InitializeShareGroupStateResponse": {"results"},
     "DescribeShareGroupOffsetsResponse": {"topics", "partitions"},
     "AlterShareGroupOffsetsResponse": {"responses", "partitions"},
     "DeleteShareGroupOffsetsResponse": {"responses"},
