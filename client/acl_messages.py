@@ -12,9 +12,9 @@ from ..base.acls import (
     PatternType,
     ResourcePattern,
 )
-from ..protocol.errors import error_for
 from ..protocol.messages.create_acls import AclCreation
 from ..protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from .response_error import response_error
 
 __all__ = ["acl_creation", "acls_request", "bindings_in"]
 
@@ -45,14 +45,13 @@ def acl_creation(pattern: ResourcePattern, entry: AclEntry) -> AclCreation:
     )
 
 
-def bindings_in(response: DescribeAclsResponse, failure: str = "the ACLs: ") -> list[AclBinding]:
-    """The ACLs in the response. Raises KafkaError, whose text begins with `failure`.
+def bindings_in(response: DescribeAclsResponse, failure: str = "the ACLs") -> list[AclBinding]:
+    """The ACLs in the response. Raises KafkaError, whose text begins with `failure` and a colon, unless that is empty.
 
     The error of a cluster without an authorizer is SecurityDisabledError.
     """
     if response.error_code:
-        said = response.error_message or error_for(response.error_code)
-        raise error_for(response.error_code, f"{failure}{said}")
+        raise response_error(response, failure)
     return [
         AclBinding(
             ResourcePattern(

@@ -7,6 +7,7 @@ from ..protocol.errors import KafkaError, error_for
 __all__ = ["response_error"]
 
 
-def response_error(part: Any, what: object) -> KafkaError:
+def response_error(part: Any, what: object = "") -> KafkaError:
     """The error of a part of a response, which is about ``what``, in the broker's words if it sent any."""
-    return error_for(part.error_code, f"{what}: {part.error_message or error_for(part.error_code)}")
+    said = part.error_message or str(error_for(part.error_code))
+    return error_for(part.error_code, f"{what}: {said}" if what else said)

@@ -35,9 +35,9 @@ class RuleFilter(NamedTuple):
 
 
 def bindings_of(
-    cluster: AdminCluster, filters: Iterable[RuleFilter], failure: str = "rules cannot be listed: "
+    cluster: AdminCluster, filters: Iterable[RuleFilter], failure: str = "rules cannot be listed"
 ) -> list[AclBinding]:
-    """The rules that at least one filter matches, sorted. Raises KafkaError, whose text begins with `failure`."""
+    """The rules that at least one filter matches, sorted. Raises KafkaError, as `bindings_in`."""
     found: set[AclBinding] = set()
     for each in filters:
         request = DescribeAclsRequest(

@@ -10,7 +10,8 @@ from typing import Any
 from ...base.command_parser import CommandError
 from ...client.admin_cluster import AdminCluster
 from ...client.connection import TlsError
-from ...protocol.errors import KafkaError, error_for
+from ...client.response_error import response_error
+from ...protocol.errors import KafkaError
 from ...protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ...protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -214,4 +215,4 @@ def _ask(cluster: AdminCluster, entity: Entity, request: Any) -> Any:
 
 def _check(result: Any) -> None:
     if result.error_code:
-        raise error_for(result.error_code, result.error_message or str(error_for(result.error_code)))
+        raise response_error(result)

@@ -14,8 +14,9 @@ from collections.abc import Callable
 from ...base.topic_partition import TopicPartition
 from ...client.cluster import is_retriable
 from ...client.connection import Connection
+from ...client.response_error import response_error
 from ...client.target_cluster import TargetCluster
-from ...protocol.errors import ErrorCode, KafkaError, error_for
+from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -122,8 +123,7 @@ class PartitionAppend:
         assert self._connection is not None
         answer = _only_partition(self._connection.receive())
         if answer.error_code:
-            said = answer.error_message or error_for(answer.error_code)
-            raise error_for(answer.error_code, str(said))
+            raise response_error(answer)
         return answer.base_offset
 
     def _drop(self, error: Exception) -> None:

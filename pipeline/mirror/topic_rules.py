@@ -98,7 +98,7 @@ def carry_acls(source: ClientSettings, target: ClientSettings, topics: Collectio
     Raises KafkaError, ConnectionError.
     """
     with AdminCluster(source) as cluster:
-        found = bindings_in(cluster.ask_any(_all_topic_acls()), "the ACLs of the source: ")
+        found = bindings_in(cluster.ask_any(_all_topic_acls()), "the ACLs of the source")
     wanted = sorted(set(mirrored_acls(found, topics, prefix)), key=str)
     if wanted:
         request = CreateAclsRequest(creations=[acl_creation(*each) for each in wanted])
