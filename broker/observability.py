@@ -58,6 +58,7 @@ from .start_steps import StartSteps
 from .v1.known_state import KnownState, Recent
 from .v1.lag_histories import LagHistories
 from .v1.routes import V1Routes
+from .v1.share_lags import ShareLags
 from .v1.traffic_sampler import TrafficSampler
 
 if TYPE_CHECKING:
@@ -240,6 +241,7 @@ class Observability:
         spawn(traffic.run())
         histories = LagHistories(lags.groups, lags.steps, loop.time, clock_ms)
         spawn(histories.run())
+        share_lags = ShareLags(parts.coordinators)
         if self._encryption is not None:
             spawn(self._encryption.run())
         self._v1.state = KnownState(
@@ -247,7 +249,7 @@ class Observability:
             listeners=listeners,
             endpoints=endpoints,
             overrides=overrides,
-            recent=Recent(traffic, histories, RecentCounts(self.requests.times.now_s)),
+            recent=Recent(traffic, histories, RecentCounts(self.requests.times.now_s), share_lags),
             lags=lags,
             recent_events=self.recent_events,
             requests=self.requests,

@@ -40,7 +40,7 @@ class GroupRow:
     max_lag_seconds: float | None
     seconds_to_catch_up: float | None
     topics: int
-    partitions: Annotated[int, "partitions with a committed offset"]
+    partitions: Annotated[int, "partitions with a committed offset, or in which a share group has begun"]
     last_commit_ms: int | None
     rebalances: Annotated[int | None, "since this broker coordinates the group"]
 
@@ -86,14 +86,14 @@ class Member:
 
 @frozen(kw_only=True)
 class GroupOffset:
-    """The committed offset of one partition."""
+    """The committed offset of one partition, or where a share group begins in it."""
 
     topic: str
     partition: int
     committed: int
     leader_epoch: int | None
     metadata: str
-    commit_ms: int
+    commit_ms: Annotated[int | None, "null: of a share group"]
     expire_ms: Annotated[int | None, "set by old clients only"]
     start_offset: int | None
     end_offset: Annotated[int | None, "null: the leader is another broker, which was not asked yet"]

@@ -49,12 +49,17 @@ def coordinated_group(state: KnownState, group_id: str) -> GroupBase | Misdirect
 
 async def describe_group(state: KnownState, group: GroupBase) -> GroupDetail:
     """Return the group with its members and offsets."""
+    if isinstance(group, ShareGroup):
+        await state.recent.share_lags.refresh([group])
     lag = await lag_of(state, group)
     shown = await _members(state, group, lag)
-    offsets = [
-        _offset(state, at, record.value, lag.partitions.get(at), shown.owners.get(at))
-        async for at, record in in_slices(sorted(group.offsets.committed.items()))
-    ]
+    if isinstance(group, ShareGroup):
+        offsets = await _share_offsets(state, lag)
+    else:
+        offsets = [
+            _offset(state, at, record.value, lag.partitions.get(at), shown.owners.get(at))
+            async for at, record in in_slices(sorted(group.offsets.committed.items()))
+        ]
     return GroupDetail(
         source=source_of(state),
         group=group_row(state, group, lag),
@@ -73,6 +78,30 @@ async def _members(state: KnownState, group: GroupBase, lag: ShownLag) -> ShownM
     return await share_members(state, group) if isinstance(group, ShareGroup) else NO_MEMBERS
 
 
+async def _share_offsets(state: KnownState, lag: ShownLag) -> list[GroupOffset]:
+    """Where a share group begins in its partitions. No member owns one."""
+    return [
+        GroupOffset(
+            topic=at.topic,
+            partition=at.partition,
+            committed=each.committed,
+            leader_epoch=None,
+            metadata="",
+            commit_ms=None,
+            expire_ms=None,
+            start_offset=None,
+            end_offset=each.end,
+            lag=each.lag,
+            lag_seconds=None,
+            verdict=None,
+            is_offset_lost=None,
+            member_id=None,
+            leader=_leader_of(state, at),
+        )
+        async for at, each in in_slices(lag.partitions.items())
+    ]
+
+
 def _history(state: KnownState, group: GroupBase) -> LagHistory:
     points = state.recent.lags.of(group)
     return LagHistory(step_ms=STEP_S * 1000, end_ms=points.end_ms, lag=points.lag, lag_seconds=points.lag_s)
@@ -85,7 +114,6 @@ def _offset(
     lag: PartitionLag | None,
     member_id: str | None,
 ) -> GroupOffset:
-    leader = state.parts.cache.leader_of(*topic_partition)
     return GroupOffset(
         topic=topic_partition.topic,
         partition=topic_partition.partition,
@@ -101,5 +129,10 @@ def _offset(
         verdict=None if lag is None else verdict_name(lag.verdict),
         is_offset_lost=None if lag is None or lag.end is None else lag.is_offset_lost,
         member_id=member_id,
-        leader=None if leader is None or leader[0] < 0 else leader[0],
+        leader=_leader_of(state, topic_partition),
     )
+
+
+def _leader_of(state: KnownState, topic_partition: TopicPartition) -> int | None:
+    leader = state.parts.cache.leader_of(*topic_partition)
+    return None if leader is None or leader[0] < 0 else leader[0]

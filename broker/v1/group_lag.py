@@ -6,7 +6,8 @@ from typing import NamedTuple
 from ...base.lag_verdicts import Verdict
 from ...base.topic_partition import TopicPartition
 from ..coordinator.group.base import GroupBase
-from ..lag.group_lags import PartitionLag
+from ..coordinator.group.share.share_group import ShareGroup
+from ..lag.group_lags import GroupLag, PartitionLag
 from .known_state import KnownState
 from .slices import in_slices
 from .words import duration_text
@@ -37,7 +38,11 @@ class ShownLag(NamedTuple):
 
 
 async def lag_of(state: KnownState, group: GroupBase) -> ShownLag:
-    """Return the lag of the committed offsets as they are now."""
+    """Return the lag of the committed offsets as they are now; of a share group, as `ShareLags` knows it."""
+    if isinstance(group, ShareGroup):
+        told = GroupLag(group.group_id, list(state.recent.share_lags.of(group.group_id)))
+        by_partition = {each.topic_partition: each for each in told.partitions}
+        return ShownLag(told.lag, told.max_lag, None, None, None, None, by_partition)
     found = None
     async for step in in_slices(state.lags.steps(group)):
         found = step

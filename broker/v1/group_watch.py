@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ...base.lag_verdicts import Verdict
 from ..coordinator.group.base import GroupBase
 from ..coordinator.group.group import Group
+from ..coordinator.group.share.share_group import ShareGroup
 from ..coordinator.group.states import GroupState
 from .group_lag import ShownLag, lag_of
 from .known_state import KnownState
@@ -78,7 +79,8 @@ async def _look_at(state: KnownState) -> GroupsLook:
         problem = _long_wait(group, state.clock_ms()) or _lag_problem(group, lag)
         if problem is not None and len(problems) < _MOST_PROBLEMS:
             problems.append(problem)
-        _note_topics(topics, lag)
+        if not isinstance(group, ShareGroup):  # its lag is known only after a request for it
+            _note_topics(topics, lag)
     return GroupsLook(
         len(groups),
         None if worst is None else worst[1],

@@ -16,6 +16,7 @@ from ..requests.dispatch import Dispatcher
 from ..requests.recent_counts import RecentCounts
 from ..requests.request_watch import RequestWatch
 from .lag_histories import LagHistories
+from .share_lags import ShareLags
 from .traffic_sampler import TrafficSampler
 
 if TYPE_CHECKING:
@@ -36,11 +37,15 @@ class TopicRules(NamedTuple):
 
 
 class Recent(NamedTuple):
-    """Samples of the last hour: the traffic, and the lags of groups; and the request times of the last minutes."""
+    """Samples of the last hour: the traffic, and the lags of groups; and the request times of the last minutes.
+
+    ``share_lags``: the newest lags of share groups.
+    """
 
     traffic: TrafficSampler
     lags: LagHistories
     request_times: RecentCounts
+    share_lags: ShareLags
 
 
 @frozen(kw_only=True)

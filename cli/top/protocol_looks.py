@@ -13,8 +13,9 @@ from ...protocol.errors import KafkaError, error_for
 from ...protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from ...protocol.messages.metadata import MetadataResponse
 from ...protocol.sentinels import EARLIEST, LATEST
-from ..groups.described_groups import described_by, listed_groups
-from ..groups.partition_offsets import committed_by, offsets_at
+from ..groups.described_groups import SHARE, described_by, listed_groups
+from ..groups.group_offsets import offsets_by
+from ..groups.partition_offsets import offsets_at
 from .rates import GroupLook, LogsLook, Look, view_of
 from .shapes import TopView
 
@@ -92,20 +93,22 @@ def _sizes(
 def _groups(cluster: AdminCluster, problems: list[str]) -> dict[str, GroupLook]:
     listed, failures = listed_groups(cluster)
     problems += [f"groups: {failure}" for failure in failures]
-    by_coordinator: dict[int, list[str]] = defaultdict(list)
+    by_coordinator: dict[int, dict[str, str | None]] = defaultdict(dict)
     for each in listed:
-        by_coordinator[each.coordinator].append(each.group)
+        by_coordinator[each.coordinator][each.group] = each.group_type
     found = {each.group: GroupLook(each.state, None, None) for each in listed}
-    for coordinator, names in by_coordinator.items():
+    for coordinator, types in by_coordinator.items():
         try:
-            described, refused = described_by(cluster, coordinator, names)
-            committed = committed_by(cluster, coordinator, names)
+            described, refused = described_by(cluster, coordinator, list(types))
+            committed = offsets_by(cluster, coordinator, types)
         except (KafkaError, OSError) as error:
             problems.append(f"groups of broker {coordinator}: {error}")
             continue
         problems += [str(failure) for failure in refused]
-        for name in names:
+        for name, kind in types.items():
             if name in described:
-                offsets = {at: each.offset for at, each in committed.get(name, {}).items()}
-                found[name] = GroupLook(described[name].state, len(described[name].members), offsets)
+                known = committed.get(name, {})
+                offsets = {at: each.offset for at, each in known.items()}
+                lags = {at: each.lag for at, each in known.items()} if kind == SHARE else None
+                found[name] = GroupLook(described[name].state, len(described[name].members), offsets, lags)
     return found

@@ -13,11 +13,15 @@ __all__ = ["GroupLook", "LogsLook", "Look", "view_of"]
 
 @frozen
 class GroupLook:
-    """A group at one moment: its committed offsets by partition. None: not told."""
+    """A group at one moment: its committed offsets by partition. None: not told.
+
+    ``lags``: of a share group, whose coordinator tells them, with None where it is unknown.
+    """
 
     state: str | None
     members: int | None
     committed: Mapping[TopicPartition, int] | None
+    lags: Mapping[TopicPartition, int | None] | None = None
 
 
 @frozen
@@ -95,8 +99,10 @@ def view_of(first: Look, last: Look) -> TopView:
 
 def _group(name: str, group: GroupLook, first: Look, last: Look, seconds: float) -> BusyGroup:
     committed = group.committed or {}
-    lags = [lag_of(offset, last.logs.starts.get(at), last.logs.ends.get(at)) for at, offset in committed.items()]
-    known = [each for each in lags if each is not None]
+    lags = group.lags or {
+        at: lag_of(offset, last.logs.starts.get(at), last.logs.ends.get(at)) for at, offset in committed.items()
+    }
+    known = [each for each in lags.values() if each is not None]
     before = first.groups.get(name)
     read = None
     if before is not None and before.committed is not None and committed:

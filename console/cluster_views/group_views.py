@@ -15,6 +15,10 @@ from ...protocol.codec import DecodeError, decode_prefix
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.messages.consumer_protocol import ConsumerProtocolAssignment
 from ...protocol.messages.describe_groups import DescribeGroupsRequest
+from ...protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+)
 from ...protocol.messages.list_groups import ListGroupsRequest
 from ...protocol.messages.offset_fetch import OffsetFetchRequest
 from ...protocol.sentinels import EARLIEST, LATEST
@@ -22,6 +26,8 @@ from .consumer_groups import ConsumerGroup, described_consumers
 
 CONSUMER_TYPE = "consumer"
 """The type of groups of the consumer protocol (KIP-848), in lower case."""
+_SHARE_TYPE = "share"
+"""That of share groups (KIP-932), which DescribeGroups calls dead."""
 WITH_LAG = 500
 """The number of groups in a list that are shown with their lag, which costs one request for each group: the first ones
 by name."""
@@ -57,8 +63,12 @@ async def group_rows(cluster: AsyncCluster) -> list[dict[str, Any]]:
             listed[group.group_id] = (broker, group)
     described: dict[str, Any] = {}
     by_broker: dict[int, list[str]] = defaultdict(list)
-    for name, (broker, _) in listed.items():
-        by_broker[broker].append(name)
+    shares: dict[str, int] = {}
+    for name, (broker, group) in listed.items():
+        if group.group_type.lower() == _SHARE_TYPE:
+            shares[name] = broker
+        else:
+            by_broker[broker].append(name)
     for broker, names in by_broker.items():
         answer = await cluster.ask_broker(broker, DescribeGroupsRequest(groups=names))
         described |= {each.group_id: each for each in answer.groups if not each.error_code}
@@ -66,7 +76,9 @@ async def group_rows(cluster: AsyncCluster) -> list[dict[str, Any]]:
         if consumers:
             described |= await described_consumers(partial(cluster.ask_broker, broker), consumers)
     names = sorted(listed)
-    lags = await _lags(cluster, {name: listed[name][0] for name in names[:WITH_LAG]})
+    shown = names[:WITH_LAG]
+    lags = await _lags(cluster, {name: listed[name][0] for name in shown if name not in shares})
+    lags |= await _share_lags(cluster, {name: shares[name] for name in shown if name in shares})
     return [_row(name, listed[name][0], listed[name][1], described.get(name), lags.get(name)) for name in names]
 
 
@@ -186,6 +198,29 @@ async def _lags(cluster: AsyncCluster, coordinators: dict[str, int]) -> dict[str
         ]
         for name, offsets in committed.items()
     }
+
+
+async def _share_lags(cluster: AsyncCluster, coordinators: dict[str, int]) -> dict[str, list[dict[str, Any]]]:
+    """Like `_lags`, for share groups: their coordinators tell the lag."""
+    by_broker: dict[int, list[str]] = defaultdict(list)
+    for name, broker in coordinators.items():
+        by_broker[broker].append(name)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for broker, names in by_broker.items():
+        asked = [DescribeShareGroupOffsetsRequestGroup(group_id=name, topics=None) for name in names]
+        try:
+            answer = await cluster.ask_broker(broker, DescribeShareGroupOffsetsRequest(groups=asked))
+        except (KafkaError, OSError):
+            continue
+        for group in answer.groups:
+            if not group.error_code:
+                found[group.group_id] = [
+                    {"topic": topic.topic_name, "lag": each.lag if each.lag >= 0 else None}
+                    for topic in group.topics
+                    for each in topic.partitions
+                    if each.start_offset >= 0 and not each.error_code
+                ]
+    return found
 
 
 async def _offsets(

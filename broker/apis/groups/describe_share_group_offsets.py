@@ -21,6 +21,7 @@ from ....protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsResponsePartition,
     DescribeShareGroupOffsetsResponseTopic,
 )
+from ...coordinator.group.share.share_lag import has_lag, lag_up_to
 from ...coordinator.group.share.share_offsets import ShareOffsets, Summaries
 from ...coordinator.share.ports import EndOffset, StateSummary
 from ...requests.context import RequestContext
@@ -76,7 +77,7 @@ class DescribeShareGroupOffsets:
         if group.topics is None:
             denied = context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, {each.topic for each in found})
             found = {each: summary for each, summary in found.items() if each.topic not in denied}
-        with_lag = (TopicPartition(each.topic, each.partition) for each, one in found.items() if _has_lag(one))
+        with_lag = (TopicPartition(each.topic, each.partition) for each, one in found.items() if has_lag(one))
         ends = await self._end_offsets(with_lag)
         topics: dict[str, DescribeShareGroupOffsetsResponseTopic] = {}
         for each, summary in found.items():
@@ -90,10 +91,6 @@ class DescribeShareGroupOffsets:
         return [*topics.values(), *(_refused(topic) for topic in refused)]
 
 
-def _has_lag(summary: StateSummary | ErrorCode) -> bool:
-    return isinstance(summary, StateSummary) and _UNKNOWN not in (summary.start_offset, summary.delivery_complete_count)
-
-
 def _partition(
     index: int, summary: StateSummary | ErrorCode, end: EndOffset
 ) -> DescribeShareGroupOffsetsResponsePartition:
@@ -104,7 +101,7 @@ def _partition(
         return DescribeShareGroupOffsetsResponsePartition(
             partition_index=index, error_code=error.code, error_message=error.message
         )
-    lag = max(end - summary.start_offset - summary.delivery_complete_count, 0) if _has_lag(summary) else _UNKNOWN
+    lag = lag_up_to(end, summary) if has_lag(summary) else _UNKNOWN
     return DescribeShareGroupOffsetsResponsePartition(
         partition_index=index,
         start_offset=summary.start_offset,

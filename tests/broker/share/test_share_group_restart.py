@@ -1,5 +1,9 @@
-"""A share group of a running broker: it outlives restarts, and need not see the records of aborted transactions."""
+"""A share group of a running broker: it outlives restarts, need not see the records of aborted transactions, and its
+lag is told."""
 
+import asyncio
+import json
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +13,12 @@ from uuid import UUID
 from confluent_kafka import Producer
 from pybroker import Broker
 from pybroker.broker.library.broker import BlockingBroker
+from pybroker.cli.groups.shapes import GroupDescription
+from pybroker.cli.top.shapes import TopView
+from pybroker.client.asynchronous.cluster import AsyncCluster
+from pybroker.client.client_settings import take_client_settings
+from pybroker.client.given_options import GivenOptions
+from pybroker.console.cluster_views.group_views import group_rows
 from pybroker.protocol.messages.list_groups import ListGroupsRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
 from pybroker.protocol.messages.share_acknowledge import (
@@ -19,7 +29,10 @@ from pybroker.protocol.messages.share_acknowledge import (
 )
 from pybroker.protocol.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
 from pybroker.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from support.clients.commands import checked_json
 from support.clients.config_requests import SET, Change, Resource, alter
+from support.clients.produced import Produced
+from support.clients.produced import produce as produce_records
 from support.clients.wire_client import WireClient
 from support.clients.wire_member import wait_for_coordinator
 from support.share_groups.members import acquired_offsets
@@ -143,3 +156,44 @@ def test_member_ends_with_its_session_after_a_restart_without_share_groups(tmp_p
         assert groups_of(broker) == [("g", "share", "Stable")]
         broker.clock.advance_timers(SESSION_S + 1)
         assert groups_of(broker) == [("g", "share", "Empty")]
+
+
+def get(broker: BlockingBroker, path: str) -> Any:
+    with urllib.request.urlopen(f"{broker.http_url}/v1/{path}", timeout=60) as response:
+        return json.load(response)
+
+
+def rows_of_console(servers: str) -> list[dict[str, Any]]:
+    """The groups as a console without /v1 shows them."""
+
+    async def ask() -> list[dict[str, Any]]:
+        cluster = AsyncCluster(take_client_settings(GivenOptions({"bootstrap.servers": servers}), "test"))
+        try:
+            return await group_rows(cluster)
+        finally:
+            cluster.close()
+
+    return asyncio.run(ask())
+
+
+def test_lag_of_a_share_group_is_told_under_v1_by_top_and_in_the_console() -> None:
+    with Broker({**SETTINGS, "pybroker.http.listeners": "HTTP://127.0.0.1:0"}) as broker:
+        set_on_group(broker, share_auto_offset_reset="earliest")
+        servers = broker.bootstrap_servers
+        produce_records(servers, [Produced("t", 0, -1, -1, None, b"value")] * 5)
+        with member(broker, "first") as first:
+            first.accept(first.offsets(5)[0])
+            while (row := get(broker, "groups")["items"][0])["lag"] is None:  # the state is written later
+                pass
+            assert (row["lag"], row["max_lag"], row["topics"], row["partitions"], row["verdict"]) == (4, 4, 1, 1, None)
+            (offset,) = get(broker, "groups/g")["offsets"]
+            assert (offset["topic"], offset["partition"], offset["end_offset"], offset["lag"]) == ("t", 0, 5, 4)
+            (described,) = checked_json(servers, GroupDescription, "groups", "describe", "g")
+            assert offset["committed"] == described["partitions"][0]["committed"]
+            assert (offset["commit_ms"], offset["member_id"]) == (None, None)
+            for way in ((), ("--v1", str(broker.http_url))):
+                (view,) = checked_json(servers, TopView, "top", "-d", "0.1", *way)
+                (group,) = view["groups"]
+                assert (group["group"], group["state"], group["members"], group["lag"]) == ("g", "Stable", 1, 4)
+            (shown,) = rows_of_console(servers)
+            assert (shown["state"], shown["lag"], shown["topics"], shown["partitions"]) == ("Stable", 4, 1, 1)
