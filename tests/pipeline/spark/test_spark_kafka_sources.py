@@ -1,7 +1,6 @@
 """Source, sink, archive and mirror at Apache Kafka 3.9.1, on Spark 4.0 and on the installed Spark."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from support.clients.produced import KEEPS_OLD_RECORDS, numbered, produce
 from support.clients.topics import create_topic
 from support.processes.started_broker import Broker, started_broker
 from support.spark.plain_rows import PlainRow, text
-from support.spark.spark_session import SparkSessionProcess, oldest_spark_session, spark_session
+from support.spark.spark_session import session_on
 
 pytestmark = [
     pytest.mark.long,
@@ -25,14 +24,6 @@ COMMITTED = {"kafka_isolation_level": "read_committed"}
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     with started_broker(tmp_path_factory.mktemp("kafka"), KEEPS_OLD_RECORDS, against_kafka=True) as broker:
         yield broker
-
-
-def session_of(on_oldest_spark: bool, servers: str, directory: Path) -> AbstractContextManager[SparkSessionProcess]:
-    """Yields a session in which a task is tried eight times."""
-    directory.mkdir(exist_ok=True)
-    if on_oldest_spark:
-        return oldest_spark_session(servers, directory, "local[2,8]")
-    return spark_session(servers, directory, {"spark.master": "local[2,8]"}, {})
 
 
 def contents(rows: list[PlainRow]) -> list[tuple[str, str]]:
@@ -51,7 +42,7 @@ def test_source_sink_archive_and_mirror_count_every_record_of_kafka(
     reads = {"subscribe": topic, "startingOffsets": "earliest"}
     sink = {"kafka.transactional.id": topic}
     table, archive = tmp_path / "table", tmp_path / "archive"
-    with session_of(on_oldest_spark, servers, tmp_path / "session") as spark:
+    with session_on(on_oldest_spark, servers, tmp_path / "session") as spark:
         assert contents(spark.read(subscribe=topic).rows) == expected
         spark.write(records, topic=f"{topic}-written")
         assert spark.load(table, tmp_path / "loaded", **reads) == [ROWS]

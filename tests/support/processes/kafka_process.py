@@ -1,6 +1,7 @@
 """Apache Kafka with its ZooKeeper as processes of this machine: the reference for tests and benchmarks."""
 
 import os
+import socket
 import subprocess
 import threading
 from collections.abc import Mapping
@@ -128,6 +129,13 @@ class ZooKeeperProcess(JavaProcess):
         self.begin()
         self.wait_until_ready()
         return self
+
+    def has_node_of_session(self, path: str) -> bool:
+        """Tells whether there is this node, which ends with its session."""
+        with socket.create_connection(("127.0.0.1", self.port)) as asked:
+            asked.sendall(b"dump")
+            listed = b"".join(iter(lambda: asked.recv(1 << 16), b"")).decode()
+        return path in listed.split()
 
     def begin(self) -> None:
         """Starts the process without waiting."""

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.time.patience import await_that
 
 __all__ = ["Broker", "StartBroker", "started_broker"]
 
@@ -33,11 +34,23 @@ StartBroker = Callable[[Mapping[str, str]], Broker]
 """Starts a broker with these settings, under a directory of the test."""
 
 
+class _RestartableKafka(KafkaProcess):
+    """A Kafka that starts again after a kill: when ZooKeeper has forgotten it, because it refuses to start before."""
+
+    def __init__(self, directory: Path, zookeeper: ZooKeeperProcess, settings: Mapping[str, str]) -> None:
+        super().__init__(directory, zookeeper, settings)
+        self._zookeeper = zookeeper
+
+    def start(self) -> KafkaProcess:
+        await_that(lambda: not self._zookeeper.has_node_of_session("/brokers/ids/0"), "the end of Kafka's session")
+        return super().start()
+
+
 @contextmanager
 def started_broker(directory: Path, settings: Mapping[str, str], *, against_kafka: bool) -> Iterator[Broker]:
     if against_kafka:
         with_zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
-        kafka = KafkaProcess(directory / "kafka", with_zookeeper, settings)
+        kafka = _RestartableKafka(directory / "kafka", with_zookeeper, settings)
         try:
             yield kafka.start()
             kafka.stop()

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
-from support.spark.spark_home import spark_home
+from support.spark.spark_home import pyspark_alone, spark_home
 from support.spark.spark_rows import SPARK_OPTIONS, TRIES, WORKER_WAS_LATE
 from support.time.patience import LOOKS, await_that
 
@@ -33,7 +33,6 @@ CLUSTER = "local-cluster[2,1,1024]"
 
 CLUSTER_OPTIONS = {**SPARK_OPTIONS, "spark.executor.extraJavaOptions": SPARK_OPTIONS["spark.driver.extraJavaOptions"]}
 _EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
-_DAEMON = "pyspark.daemon"
 
 
 class PipelineJob:
@@ -101,10 +100,17 @@ def kill_a_worker(driver: int) -> bool:
     for each in _descendants(driver):
         with suppress(psutil.NoSuchProcess):
             parent = each.parent()
-            if parent is not None and all(_DAEMON in process.cmdline() for process in (each, parent)):
+            if parent is not None and all(_runs_tasks(process.cmdline()) for process in (each, parent)):
                 each.kill()
                 return True
     return False
+
+
+def _runs_tasks(command: list[str]) -> bool:
+    """Tells whether it is a Python daemon of tasks or a child: others plan the reads of Python sources, and in Spark
+    4.0 commit what Python sinks wrote, and Spark does not repeat that.
+    """
+    return {"pyspark.daemon", "pyspark.worker"}.issubset(command)
 
 
 def _descendants(driver: int) -> list[psutil.Process]:
@@ -115,14 +121,19 @@ def _descendants(driver: int) -> list[psutil.Process]:
 
 
 @contextmanager
-def pipeline_job(said: Path, *arguments: str, master: str = ONE_PROCESS) -> Iterator[PipelineJob]:
+def pipeline_job(
+    said: Path, *arguments: str | Path, master: str = ONE_PROCESS, spark_packages: Path | None = None
+) -> Iterator[PipelineJob]:
     """Runs the command as a process group, and kills it with all its descendants at the end. `said` is the file of its
-    output; Spark's files are beside it.
+    output; Spark's files are beside it. `spark_packages`: site-packages of another PySpark than the installed one.
     """
-    command = [sys.executable, "-m", "pybroker.pipeline", *arguments, "--master", master]
+    command = [sys.executable, "-m", "pybroker.pipeline", *map(str, arguments), "--master", master]
     for name, value in CLUSTER_OPTIONS.items():
         command += ["--conf", f"{name}={value}"]
-    environment = {**os.environ, "SPARK_HOME": str(spark_home(said.with_name("spark")))}
+    package = None if spark_packages is None else spark_packages / "pyspark"
+    environment = {**os.environ, "SPARK_HOME": str(spark_home(said.with_name("spark"), package))}
+    if spark_packages is not None:
+        environment["PYTHONPATH"] = str(pyspark_alone(said.with_name("pyspark"), spark_packages))
     with said.open("ab") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, env=environment, start_new_session=True)
     job = PipelineJob(process, said)
@@ -132,13 +143,13 @@ def pipeline_job(said: Path, *arguments: str, master: str = ONE_PROCESS) -> Iter
         job.kill()
 
 
-def exit_code_of_job(said: Path, *arguments: str) -> int:
+def exit_code_of_job(said: Path, *arguments: str | Path, spark_packages: Path | None = None) -> int:
     """Runs the command to its end in one process; returns its exit code. Repeats it if Spark timed out on a Python
     process.
     """
     for _ in range(TRIES):
         start = said.stat().st_size if said.exists() else 0
-        with pipeline_job(said, *arguments) as job:
+        with pipeline_job(said, *arguments, spark_packages=spark_packages) as job:
             code = job.wait()
         if WORKER_WAS_LATE not in said.read_bytes()[start:].decode():
             break

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["installed_pyspark", "spark_home"]
+__all__ = ["installed_pyspark", "pyspark_alone", "spark_home"]
 
 _SOURCES = "python"
 
@@ -31,3 +31,12 @@ def installed_pyspark() -> Path:
     assert spec is not None
     assert spec.submodule_search_locations is not None
     return Path(next(iter(spec.submodule_search_locations)))
+
+
+def pyspark_alone(directory: Path, packages: Path) -> Path:
+    """Returns a folder with links to PySpark and Py4J in these site-packages, and nothing else of them. Made once."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in ("pyspark", "py4j"):
+        if not (directory / name).exists():
+            (directory / name).symlink_to(packages / name)
+    return directory

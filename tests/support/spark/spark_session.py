@@ -20,6 +20,7 @@ import pytest
 from support.clients.produced import Produced
 from support.spark.pipeline_job import executors_of, kill_a_worker
 from support.spark.plain_rows import PlainRow, text
+from support.spark.spark_home import pyspark_alone
 from support.spark.spark_rows import SPARK_OPTIONS
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "connector_home",
     "oldest_spark_packages",
     "oldest_spark_session",
+    "session_on",
     "spark_connector",
     "spark_session",
 ]
@@ -200,14 +202,17 @@ def oldest_spark_session(
     servers: str, directory: Path, master: str = "local[2]"
 ) -> AbstractContextManager[SparkSessionProcess]:
     """Yields a session with the pipeline's source in PySpark 4.0."""
-    packages = oldest_spark_packages()
-    spark = directory / "pyspark"
-    spark.mkdir(parents=True, exist_ok=True)
-    for name in ("pyspark", "py4j"):
-        if not (spark / name).exists():
-            (spark / name).symlink_to(packages / name)
+    spark = pyspark_alone(directory / "pyspark", oldest_spark_packages())
     environment = {"PYTHONPATH": os.pathsep.join([str(TESTS), str(spark)])}
     return spark_session(servers, directory, {"spark.master": master}, environment)
+
+
+def session_on(on_oldest_spark: bool, servers: str, directory: Path) -> AbstractContextManager[SparkSessionProcess]:
+    """Yields a session in PySpark 4.0 or the installed one, in which a task is tried eight times."""
+    directory.mkdir(exist_ok=True)
+    if on_oldest_spark:
+        return oldest_spark_session(servers, directory, "local[2,8]")
+    return spark_session(servers, directory, {"spark.master": "local[2,8]"}, {})
 
 
 @contextmanager
