@@ -82,9 +82,9 @@ def topic_lines(options: argparse.Namespace, works: Sequence[str]) -> list[str]:
                     results[work, case][side].append(done)
         lines = [line_of(work, case, results, contestants, options.records) for work, case in sorted(results)]
         if _MEMORY in works:
-            known = topics(partitions[0], options.records)
-            lines += [growth_line(contestants[0], servers, known)]
-            lines += memory_lines(contestants, servers, two_of(known, "big"))
+            lines += [growth_line(contestants[0], servers, topics(partitions[0], options.records))]
+            of_count = {count: two_of(topics(count, options.records), "big") for count in partitions}
+            lines += memory_lines(contestants, servers, of_count, options.rounds)
         return lines
 
 
@@ -102,7 +102,7 @@ def round_of(
     found: dict[str, str] = {}
     cores, partitions = case
     for side in contestants:
-        with session_of(side, cores, servers, two_of(topics(partitions, records), "big")) as session:
+        with session_of(side, f"local[{cores}]", servers, two_of(topics(partitions, records), "big")) as session:
             for work in works:
                 if WORKS[work].beside and side.jars:
                     continue
@@ -124,7 +124,7 @@ def growth_line(side: Side, servers: str, known: Mapping[str, int]) -> str:
     """Measures the memory of a task that reads a whole partition."""
 
     def most(topic: str) -> Done:
-        with session_of(side, 1, servers, two_of(known, topic), {"minPartitions": "1"}) as session:
+        with session_of(side, "local[1]", servers, two_of(known, topic), {"minPartitions": "1"}) as session:
             return session.run("read")
 
     tenth, whole = most("tenth").worker_mib, most("big").worker_mib

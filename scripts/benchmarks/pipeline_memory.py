@@ -1,7 +1,8 @@
-"""Measures the memory of Spark sessions for `scripts/bench pipeline`.
+"""Measures the memory of executors for `scripts/bench pipeline`.
 
-A page that forked Python workers share counts once: the sum of the proportional set sizes (PSS) of all processes is
-sampled, because the sum of their resident sizes would count such pages once per worker.
+The session has one executor, a process apart from the driver. A page that forked Python workers share counts once: the
+sum of the proportional set sizes (PSS) of all processes is sampled, because the sum of their resident sizes would count
+such pages once per worker.
 """
 
 from __future__ import annotations
@@ -12,34 +13,37 @@ from threading import Event, Thread
 from typing import NamedTuple
 
 from benchmarks.pipeline_sides import Session, Side, session_of
-from benchmarks.pipeline_works import WORKS, row, verdict
+from benchmarks.pipeline_works import row, verdict
 from benchmarks.progress import progress
 
 __all__ = ["memory_lines"]
 
 _CORES = 2
-_EVERY_S = 0.25
+_MASTER = f"local-cluster[1,{_CORES},1024]"
+"""A master and a worker in the driver's JVM; the executor has Spark's default heap, 1 GiB."""
+_EVERY_S = 0.1
 _MOST = 1.0
-"""Maximum ratio of a session's memory to that of the connector's session."""
+"""Maximum ratio of an executor's memory to that of the connector's executor."""
 
 
 class Memory(NamedTuple):
-    """Memory at one time, in MiB: of the JVM, and of all Python workers, which are so many."""
+    """Memory of an executor at one time, in MiB: of its JVM, and of all Python processes, which are so many."""
 
     java_mib: float
     python_mib: float
-    workers: int
+    processes: int
 
     @property
     def mib(self) -> float:
         return self.java_mib + self.python_mib
 
     def __str__(self) -> str:
-        return f"{self.mib:,.0f} MiB (JVM {self.java_mib:,.0f}, {self.workers} Python processes {self.python_mib:,.0f})"
+        processes = f"{self.processes} Python processes {self.python_mib:,.0f}"
+        return f"{self.mib:,.0f} MiB (JVM {self.java_mib:,.0f}, {processes})"
 
 
 class MemoryWatch:
-    """Samples the memory of a session in a thread; `peak` is the largest sample."""
+    """Samples the memory of a session's executor in a thread; `peak` is the largest sample."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -56,33 +60,41 @@ class MemoryWatch:
         self._thread.join()
 
     def _look(self) -> None:
-        while True:
-            workers = list(self._session.python_workers())
-            now = Memory(_pss_mib(self._session.java()), _pss_mib(workers), len(workers))
-            self.peak = max(self.peak, now, key=lambda each: each.mib)
-            if self._over.wait(_EVERY_S):
-                return
+        while not self._over.wait(_EVERY_S):
+            executor = self._session.executor()
+            if executor is not None:
+                now = Memory(_pss_mib([executor.java]), _pss_mib(executor.python), len(executor.python))
+                self.peak = max(self.peak, now, key=lambda each: each.mib)
 
 
-def memory_lines(contestants: Sequence[Side], servers: str, records: Mapping[str, int]) -> list[str]:
-    """Measures whole sessions that write Parquet files. `records`: as for `session_of`."""
+def memory_lines(
+    contestants: Sequence[Side], servers: str, records: Mapping[int, Mapping[str, int]], rounds: int
+) -> list[str]:
+    """Measures archives, and the connector's streams into Parquet files. `records`: as for `session_of`, by the number
+    of partitions.
+    """
     lines = []
-    for work in ("job", "job_batches"):
-        peaks = []
-        for side in contestants:
-            with session_of(side, _CORES, servers, records) as session, MemoryWatch(session) as watch:
-                session.run(work)
-            progress(f"  {side.name}, memory of {work}: {watch.peak}")
-            peaks.append(watch.peak)
-        cells = [str(peak) for peak in peaks]
-        name = f"memory of the JVM and all Python workers: {WORKS[work].label}"
-        if len(peaks) == 1:
-            lines.append(row(name, str(_CORES), "-", *cells, "-", "-", "-", "", ""))
+    for partitions, of_topics in records.items():
+        found = [_median([_peak(side, servers, of_topics) for _ in range(rounds)]) for side in contestants]
+        name = "memory of an executor, JVM and Python: archive (the connector: a plain stream)"
+        cells = [name, str(_CORES), str(partitions), *map(str, found)]
+        if len(found) == 1:
+            lines.append(row(*cells, "-", "-", "-", "", ""))
             continue
-        ratio = peaks[0].mib / peaks[1].mib
-        wanted = (f"{ratio:.2f}", "-", f"≤ {_MOST:g}", verdict(ratio <= _MOST))
-        lines.append(row(name, str(_CORES), "-", *cells, *wanted))
+        ratio = found[0].mib / found[1].mib
+        lines.append(row(*cells, f"{ratio:.2f}", "-", f"≤ {_MOST:g}", verdict(ratio <= _MOST)))
     return lines
+
+
+def _peak(side: Side, servers: str, records: Mapping[str, int]) -> Memory:
+    with session_of(side, _MASTER, servers, records) as session, MemoryWatch(session) as watch:
+        session.run("job")
+    progress(f"  {side.name}, memory of an executor, {max(records, key=records.__getitem__)}: {watch.peak}")
+    return watch.peak
+
+
+def _median(found: Sequence[Memory]) -> Memory:
+    return sorted(found, key=lambda each: each.mib)[len(found) // 2]
 
 
 def _pss_mib(pids: Iterable[int]) -> float:

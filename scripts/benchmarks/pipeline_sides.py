@@ -11,15 +11,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import metadata
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Done", "Session", "Side", "session_of", "sides"]
+from support.spark.spark_home import spark_home
+
+__all__ = ["Done", "Executor", "Session", "Side", "session_of", "sides"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = Path(__file__).with_name("pipeline_session.py")
 _CONNECTOR_VERSION = "4.0.0"
+_EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 _CONF = {
     "spark.ui.enabled": "false",
@@ -45,6 +47,18 @@ class Side:
     @property
     def name(self) -> str:
         return f"{self.format} on {self.version}"
+
+    def packages(self) -> Path:
+        """Returns the site-packages of its Python."""
+        asked = [self.python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+        return Path(subprocess.run(asked, stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
+
+
+class Executor(NamedTuple):
+    """The processes of an executor."""
+
+    java: int
+    python: list[int]
 
 
 class Done(NamedTuple):
@@ -87,7 +101,12 @@ class Session:
                 stdout=subprocess.PIPE,
                 stderr=said,
                 text=True,
-                env={**environment, "PYSPARK_PYTHON": side.python, "SPARK_LOCAL_IP": "127.0.0.1"},
+                env={
+                    **environment,
+                    "PYSPARK_PYTHON": side.python,
+                    "SPARK_LOCAL_IP": "127.0.0.1",
+                    "SPARK_HOME": str(spark_home(directory / "home", side.packages() / "pyspark")),
+                },
             )
 
     def run(self, work: str) -> Done:
@@ -105,9 +124,12 @@ class Session:
     def python_workers(self) -> Iterator[int]:
         return _children(self._process.pid, "pyspark.")
 
-    def java(self) -> Iterator[int]:
-        """Returns the JVM, if it runs. When it starts a program, a child that still shares its memory looks like it."""
-        return islice(_children(self._process.pid, "org.apache.spark."), 1)
+    def executor(self) -> Executor | None:
+        """Returns the executor of a session on a cluster, if it runs. When it starts a program, a child that still
+        shares its memory looks like it.
+        """
+        java = next(_children(self._process.pid, _EXECUTOR), None)
+        return None if java is None else Executor(java, list(_children(java, "pyspark.")))
 
     def close(self) -> None:
         self._process.communicate()
@@ -115,13 +137,13 @@ class Session:
 
 @contextmanager
 def session_of(
-    side: Side, cores: int, servers: str, records: Mapping[str, int], source: Mapping[str, str] | None = None
+    side: Side, master: str, servers: str, records: Mapping[str, int], source: Mapping[str, str] | None = None
 ) -> Iterator[Session]:
     """Yields a session with its own directory. `records` of each topic: that for warming up, then that to measure.
     `source`: more options of the source.
     """
     small, topic = records
-    arguments = {"master": f"local[{cores}]", "servers": servers, "topic": topic, "small": small, "records": records}
+    arguments = {"master": master, "servers": servers, "topic": topic, "small": small, "records": records}
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as directory:
         made = Session(side, {**arguments, "source": dict(source or {})}, Path(directory))
         try:
@@ -131,7 +153,7 @@ def session_of(
 
 
 def _children(pid: int, package: str) -> Iterator[int]:
-    """Returns the descendants of a process that run a module or class of the package: Python workers, or the JVM."""
+    """Returns the descendants of a process that run this class, or a module of this package."""
     for directory in Path("/proc").glob(f"{pid}/task/*/children"):
         try:
             children = list(map(int, directory.read_text().split()))
