@@ -3,7 +3,9 @@
 Assignments are written in the order of topic ids and partitions, so that equal records have equal bytes.
 """
 
+import struct
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import assert_never
 
 from .....base.buffer import Buffer
@@ -47,6 +49,9 @@ from .states import MemberState
 __all__ = ["decode_record", "encode", "encode_key"]
 
 _VALUE_VERSION = 0
+_LENGTH = struct.Struct(">h")
+"""In front of the name at the end of a key."""
+_LONGEST_NAME = 0x7FFF
 
 
 def encode(group_id: str, record: GroupRecord) -> tuple[bytes, bytes | None]:
@@ -60,6 +65,18 @@ def encode(group_id: str, record: GroupRecord) -> tuple[bytes, bytes | None]:
 def encode_key(group_id: str, removed: Removed) -> bytes:
     """The key of a record."""
     kind, name = removed
+    if not name.isascii() or not 0 < len(name) <= _LONGEST_NAME:
+        return _encode_key(group_id, kind, name)
+    return _key_before_name(group_id, kind) + _LENGTH.pack(len(name)) + name.encode()
+
+
+@lru_cache(maxsize=128)
+def _key_before_name(group_id: str, kind: RecordKind) -> bytes:
+    """The part of a key that all members of a group share. A batch may have thousands of such keys."""
+    return _encode_key(group_id, kind, "")[: -_LENGTH.size]
+
+
+def _encode_key(group_id: str, kind: RecordKind, name: str) -> bytes:
     key: Message
     match kind:
         case RecordKind.GROUP:

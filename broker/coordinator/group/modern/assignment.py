@@ -41,4 +41,6 @@ def _number(item: tuple[UUID, object]) -> int:
 
 def union(one: Assignment, other: Assignment) -> Assignment:
     """The partitions of both."""
+    if not one or not other:  # as for most members, which have nothing to give back
+        return one or other
     return {topic_id: one.get(topic_id, _NOTHING) | other.get(topic_id, _NOTHING) for topic_id in {**one, **other}}

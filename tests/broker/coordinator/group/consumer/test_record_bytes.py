@@ -5,7 +5,8 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.broker.coordinator.group.consumer.record_bytes import decode_record, encode
+from pybroker.broker.coordinator.group.consumer import record_bytes
+from pybroker.broker.coordinator.group.consumer.record_bytes import decode_record, encode, encode_key
 from pybroker.broker.coordinator.group.consumer.records import (
     ClassicMember,
     CurrentMember,
@@ -21,8 +22,9 @@ from pybroker.broker.coordinator.group.consumer.records import (
 from pybroker.broker.coordinator.group.consumer.states import MemberState
 from pybroker.broker.coordinator.group.member import MemberProtocol
 from pybroker.broker.coordinator.group.modern.assignment import EMPTY
-from pybroker.broker.coordinator.versioned import split_version
-from pybroker.protocol.codec import DecodeError
+from pybroker.broker.coordinator.versioned import split_version, with_version
+from pybroker.protocol.codec import DecodeError, EncodeError
+from pybroker.protocol.messages.consumer_offsets import ConsumerGroupMemberMetadataKey
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=5)
 OPTIONAL = st.none() | TEXTS
@@ -88,6 +90,31 @@ T = UUID(int=1)
 def test_record_has_the_bytes_of_kafka(record: GroupRecord, key: str, value: str | None) -> None:
     expected = None if value is None else bytes.fromhex(value)
     assert encode("g", record) == (bytes.fromhex(key), expected)
+
+
+@pytest.mark.parametrize("name", ["", "m", "größe", "m" * 0x7FFF])
+def test_key_of_a_member_is_the_message_of_its_kind(name: str) -> None:
+    message = ConsumerGroupMemberMetadataKey(group_id="g", member_id=name)
+    for _ in range(2):
+        assert encode_key("g", Removed(RecordKind.MEMBER, name)) == with_version(message, RecordKind.MEMBER)
+
+
+def test_key_whose_name_is_too_long_is_refused() -> None:
+    with pytest.raises(EncodeError):
+        encode_key("g", Removed(RecordKind.MEMBER, "m" * 0x8000))
+
+
+def test_group_id_is_encoded_once_for_the_keys_of_all_its_members(monkeypatch: pytest.MonkeyPatch) -> None:
+    messages: list[ConsumerGroupMemberMetadataKey] = []
+
+    def counted(group_id: str, member_id: str) -> ConsumerGroupMemberMetadataKey:
+        messages.append(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id))
+        return messages[-1]
+
+    monkeypatch.setattr(record_bytes, "ConsumerGroupMemberMetadataKey", counted)
+    for number in range(100):
+        encode_key("a group of no other test", Removed(RecordKind.MEMBER, f"member-{number}"))
+    assert len(messages) == 1
 
 
 def test_state_of_a_newer_coordinator_is_unknown() -> None:

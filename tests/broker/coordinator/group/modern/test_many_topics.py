@@ -3,7 +3,7 @@
 from uuid import UUID, uuid4
 
 import pytest
-from pybroker.broker.coordinator.group.modern.assignment import in_order
+from pybroker.broker.coordinator.group.modern.assignment import in_order, union
 from pybroker.broker.coordinator.group.modern.memory import names_bytes
 from pybroker.protocol.text_size import text_bytes
 
@@ -20,3 +20,11 @@ def test_topics_are_put_in_the_order_of_their_ids_without_comparing_ids(monkeypa
 def test_memory_of_names_is_that_of_each_name(names: tuple[str, ...]) -> None:
     of_name = names_bytes(("",))
     assert names_bytes(names) == sum(of_name + text_bytes(name) for name in names)
+
+
+def test_union_has_the_partitions_of_both_assignments() -> None:
+    first, second, third = (UUID(int=number) for number in range(3))
+    one = {first: frozenset({0}), second: frozenset({1})}
+    other = {second: frozenset({2}), third: frozenset({3})}
+    assert union(one, other) == {first: frozenset({0}), second: frozenset({1, 2}), third: frozenset({3})}
+    assert (union(one, {}), union({}, other), union({}, {})) == (one, other, {})
