@@ -15,19 +15,14 @@ from ...protocol.codec import DecodeError, decode_prefix
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.messages.consumer_protocol import ConsumerProtocolAssignment
 from ...protocol.messages.describe_groups import DescribeGroupsRequest
-from ...protocol.messages.describe_share_group_offsets import (
-    DescribeShareGroupOffsetsRequest,
-    DescribeShareGroupOffsetsRequestGroup,
-)
 from ...protocol.messages.list_groups import ListGroupsRequest
 from ...protocol.messages.offset_fetch import OffsetFetchRequest
 from ...protocol.sentinels import EARLIEST, LATEST
-from .consumer_groups import ConsumerGroup, described_consumers
+from .consumer_groups import SHARE_TYPE, ConsumerGroup, described_consumers, described_shares
+from .share_offsets import offsets_of_share_group, offsets_of_share_groups
 
 CONSUMER_TYPE = "consumer"
 """The type of groups of the consumer protocol (KIP-848), in lower case."""
-_SHARE_TYPE = "share"
-"""That of share groups (KIP-932), which DescribeGroups calls dead."""
 WITH_LAG = 500
 """The number of groups in a list that are shown with their lag, which costs one request for each group: the first ones
 by name."""
@@ -63,22 +58,21 @@ async def group_rows(cluster: AsyncCluster) -> list[dict[str, Any]]:
             listed[group.group_id] = (broker, group)
     described: dict[str, Any] = {}
     by_broker: dict[int, list[str]] = defaultdict(list)
-    shares: dict[str, int] = {}
-    for name, (broker, group) in listed.items():
-        if group.group_type.lower() == _SHARE_TYPE:
-            shares[name] = broker
-        else:
-            by_broker[broker].append(name)
+    shares = {name: at for name, (at, each) in listed.items() if each.group_type.lower() == SHARE_TYPE}
+    for name, (broker, _) in listed.items():
+        by_broker[broker].append(name)
     for broker, names in by_broker.items():
         answer = await cluster.ask_broker(broker, DescribeGroupsRequest(groups=names))
-        described |= {each.group_id: each for each in answer.groups if not each.error_code}
+        told = [each for each in answer.groups if not each.error_code and each.group_id not in shares]
+        described |= {each.group_id: each for each in told}
+        described |= await described_shares(partial(cluster.ask_broker, broker), [n for n in names if n in shares])
         consumers = [name for name in names if listed[name][1].group_type.lower() == CONSUMER_TYPE]
         if consumers:
             described |= await described_consumers(partial(cluster.ask_broker, broker), consumers)
     names = sorted(listed)
     shown = names[:WITH_LAG]
     lags = await _lags(cluster, {name: listed[name][0] for name in shown if name not in shares})
-    lags |= await _share_lags(cluster, {name: shares[name] for name in shown if name in shares})
+    lags |= await offsets_of_share_groups(cluster, {name: shares[name] for name in shown if name in shares})
     return [_row(name, listed[name][0], listed[name][1], described.get(name), lags.get(name)) for name in names]
 
 
@@ -90,6 +84,8 @@ def without_lag(names: Iterable[str], told: Container[str]) -> int:
 async def group_detail(cluster: AsyncCluster, name: str) -> dict[str, Any]:
     """One group. Raises KafkaError when it does not exist or may not be described."""
     group = await described_group(cluster, name)
+    if group.protocol_type == SHARE_TYPE and isinstance(group, ConsumerGroup):
+        return await _share_detail(cluster, group)
     committed = await committed_offsets(cluster, name)
     if group.group_state == "Dead" and not committed:
         raise error_for(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {name}")
@@ -132,6 +128,15 @@ async def group_detail(cluster: AsyncCluster, name: str) -> dict[str, Any]:
     return {"group": row, "waits_for": None, "members": members, "offsets": offsets}
 
 
+async def _share_detail(cluster: AsyncCluster, group: ConsumerGroup) -> dict[str, Any]:
+    found = await offsets_of_share_group(cluster, group.group_id)
+    unknown = dict.fromkeys(("leader_epoch", "commit_ms", "expire_ms", "start_offset", "end_offset", "lag_seconds"))
+    unknown |= dict.fromkeys(("verdict", "is_offset_lost", "member_id", "leader"))
+    offsets = [{**unknown, "metadata": "", **each} for each in found]
+    row = _row(group.group_id, -1, group, group, _lag_summary(offsets))
+    return {"group": row, "waits_for": None, "members": group.members, "offsets": offsets}
+
+
 async def committed_offsets(cluster: AsyncCluster, group: str) -> Committed:
     """All offsets that a group has committed. Raises KafkaError."""
 
@@ -149,9 +154,10 @@ async def described_group(cluster: AsyncCluster, name: str) -> Any:
     async def ask() -> Any:
         (group,) = (await cluster.ask_coordinator(name, DescribeGroupsRequest(groups=[name]))).groups
         if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or group.group_state == "Dead":
-            consumers = await described_consumers(partial(cluster.ask_coordinator, name), [name])
-            if name in consumers:
-                return consumers[name]
+            for described in (described_consumers, described_shares):
+                found = await described(partial(cluster.ask_coordinator, name), [name])
+                if name in found:
+                    return found[name]
         if group.error_code:
             raise error_for(group.error_code, f"group {name}: {error_for(group.error_code)}")
         return group
@@ -198,29 +204,6 @@ async def _lags(cluster: AsyncCluster, coordinators: dict[str, int]) -> dict[str
         ]
         for name, offsets in committed.items()
     }
-
-
-async def _share_lags(cluster: AsyncCluster, coordinators: dict[str, int]) -> dict[str, list[dict[str, Any]]]:
-    """Like `_lags`, for share groups: their coordinators tell the lag."""
-    by_broker: dict[int, list[str]] = defaultdict(list)
-    for name, broker in coordinators.items():
-        by_broker[broker].append(name)
-    found: dict[str, list[dict[str, Any]]] = {}
-    for broker, names in by_broker.items():
-        asked = [DescribeShareGroupOffsetsRequestGroup(group_id=name, topics=None) for name in names]
-        try:
-            answer = await cluster.ask_broker(broker, DescribeShareGroupOffsetsRequest(groups=asked))
-        except (KafkaError, OSError):
-            continue
-        for group in answer.groups:
-            if not group.error_code:
-                found[group.group_id] = [
-                    {"topic": topic.topic_name, "lag": each.lag if each.lag >= 0 else None}
-                    for topic in group.topics
-                    for each in topic.partitions
-                    if each.start_offset >= 0 and not each.error_code
-                ]
-    return found
 
 
 async def _offsets(

@@ -18,7 +18,7 @@ from pybroker.cli.top.shapes import TopView
 from pybroker.client.asynchronous.cluster import AsyncCluster
 from pybroker.client.client_settings import take_client_settings
 from pybroker.client.given_options import GivenOptions
-from pybroker.console.cluster_views.group_views import group_rows
+from pybroker.console.cluster_views.group_views import group_detail, group_rows
 from pybroker.protocol.messages.list_groups import ListGroupsRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
 from pybroker.protocol.messages.share_acknowledge import (
@@ -163,13 +163,13 @@ def get(broker: BlockingBroker, path: str) -> Any:
         return json.load(response)
 
 
-def rows_of_console(servers: str) -> list[dict[str, Any]]:
-    """The groups as a console without /v1 shows them."""
+def shown_in_console(servers: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The list of groups, and group "g", as a console without /v1 shows them."""
 
-    async def ask() -> list[dict[str, Any]]:
+    async def ask() -> tuple[list[dict[str, Any]], dict[str, Any]]:
         cluster = AsyncCluster(take_client_settings(GivenOptions({"bootstrap.servers": servers}), "test"))
         try:
-            return await group_rows(cluster)
+            return await group_rows(cluster), await group_detail(cluster, "g")
         finally:
             cluster.close()
 
@@ -195,5 +195,12 @@ def test_lag_of_a_share_group_is_told_under_v1_by_top_and_in_the_console() -> No
                 (view,) = checked_json(servers, TopView, "top", "-d", "0.1", *way)
                 (group,) = view["groups"]
                 assert (group["group"], group["state"], group["members"], group["lag"]) == ("g", "Stable", 1, 4)
-            (shown,) = rows_of_console(servers)
-            assert (shown["state"], shown["lag"], shown["topics"], shown["partitions"]) == ("Stable", 4, 1, 1)
+            (listed,), detail = shown_in_console(servers)
+            for shown in (listed, detail["group"]):
+                numbers = ("state", "members", "lag", "topics", "partitions")
+                assert [shown[name] for name in numbers] == ["Stable", 1, 4, 1, 1]
+            (reader,) = detail["members"]
+            assert (reader["member_id"], reader["assignment"]) == ("first", [{"topic": "t", "partitions": [0]}])
+            (place,) = detail["offsets"]
+            assert (place["topic"], place["committed"], place["lag"]) == ("t", offset["committed"], 4)
+            assert place.keys() == offset.keys()
