@@ -21,7 +21,7 @@ Offsets = list[dict[str, Any]]
 
 
 async def offsets_of_share_group(cluster: AsyncCluster, name: str) -> Offsets:
-    """Those of one group. Raises KafkaError."""
+    """The offsets of one group. Raises KafkaError."""
 
     async def ask() -> Offsets:
         (group,) = (await cluster.ask_coordinator(name, _request([name]))).groups
@@ -33,7 +33,7 @@ async def offsets_of_share_group(cluster: AsyncCluster, name: str) -> Offsets:
 
 
 async def offsets_of_share_groups(cluster: AsyncCluster, coordinators: Mapping[str, int]) -> dict[str, Offsets]:
-    """Those of groups, by name. Groups whose offsets are refused are left out."""
+    """The offsets of groups, by name. Groups whose offsets are refused are left out."""
     by_broker: dict[int, list[str]] = defaultdict(list)
     for name, broker in coordinators.items():
         by_broker[broker].append(name)
