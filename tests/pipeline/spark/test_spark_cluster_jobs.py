@@ -1,4 +1,4 @@
-"""Every job, and a user's copy in transactions, on Spark's standalone cluster, which loses an executor in each.
+"""Every job, and a user's copy in transactions, on Spark's standalone cluster, through kills of executor and broker.
 
 The broker is pybroker or Apache Kafka 3.9.1, and Spark is the oldest that works or the installed one.
 """
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long
 
+SETTINGS = {**KEEPS_OLD_RECORDS, "zookeeper.session.timeout.ms": "3000"}
 ROWS = 600
 ROWS_A_BATCH = 80
 ROWS_A_SECOND = 60
@@ -53,10 +54,13 @@ query.stop()
 
 
 class Submitted:
-    """Runs jobs on a cluster and kills an executor of each. `broker`: the broker that they read and write."""
+    """Runs jobs on a cluster and kills an executor of each, and the broker of those that run long enough. `broker`: the
+    broker that they read and write.
+    """
 
     def __init__(self, cluster: Standalone, broker: Broker, directory: Path) -> None:
         self._cluster = cluster
+        self._broker = broker
         self._package = directory / "job"
         self.servers = broker.bootstrap_servers
         self.log_directory = broker.log_directory
@@ -69,26 +73,33 @@ class Submitted:
         return self.program(self._package / "pybroker_pipeline.py", *arguments, rows_into=rows_into)
 
     def program(self, program: Path, *arguments: str | Path, rows_into: str | None = None) -> str:
-        """Returns the output of a program. Its executor is killed after rows arrived in the topic `rows_into`, or in a
-        task.
+        """Returns the output of a program. Its executor is killed in a task; or after rows arrived in the topic
+        `rows_into`, and then the broker too.
         """
         if rows_into is None:
-            return self._ended(program, arguments, lambda: True)
+            return self._ended(program, arguments)
         with closing(RowCount(self.servers, rows_into, TOPICS[rows_into])) as rows:
             return self._ended(program, arguments, rows.more(1))
 
     def archive(self) -> str:
-        """Returns the output of the job `archive`, whose executor is killed after the first commit."""
+        """Returns the output of the job `archive`, whose executor and broker are killed after the first commit."""
         arguments = ("archive", "--bootstrap-servers", self.servers, "--topics", "events", "--to", self.table)
         pace = ("--available-now", "--max-records", str(ROWS_A_BATCH))
         program = self._package / "pybroker_pipeline.py"
         return self._ended(program, (*arguments, *pace), lambda: list(self.table.glob("manifest/*.json")))
 
-    def _ended(self, program: Path, arguments: tuple[str | Path, ...], is_in_the_middle: Callable[[], object]) -> str:
+    def _ended(
+        self, program: Path, arguments: tuple[str | Path, ...], is_in_the_middle: Callable[[], object] | None = None
+    ) -> str:
         package = self._package / "pybroker.zip"
         job = self._cluster.submit("--py-files", *map(str, (package, program, *arguments)))
-        await_that(lambda: job.poll() is not None or is_in_the_middle(), "the middle of the job")
+        if is_in_the_middle is not None:
+            await_that(lambda: job.poll() is not None or is_in_the_middle(), "the middle of the job")
         self._cluster.kill_an_executor(job)
+        if is_in_the_middle is not None:
+            assert job.poll() is None, "the job has ended before the broker is killed"
+            self._broker.kill()
+            self._broker.start()
         output = ended(job)
         assert "Lost executor" in output
         return output
@@ -145,12 +156,12 @@ def audited(report: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("against_kafka", [False, True], ids=["pybroker", "Kafka 3.9.1"])
 @pytest.mark.parametrize("on_oldest_spark", [True, False], ids=["Spark 4.0", "installed Spark"])
-def test_each_job_counts_every_record_once_on_a_standalone_cluster_that_loses_an_executor(
+def test_each_job_counts_every_record_once_on_a_standalone_cluster_through_kills_of_executor_and_broker(
     spark: "SparkSession", tmp_path: Path, on_oldest_spark: bool, against_kafka: bool
 ) -> None:
     packages = oldest_spark_packages() if on_oldest_spark else None
     with (
-        started_broker(tmp_path / "broker", KEEPS_OLD_RECORDS, against_kafka=against_kafka) as broker,
+        started_broker(tmp_path / "broker", SETTINGS, against_kafka=against_kafka) as broker,
         standalone(tmp_path / "cluster", packages) as cluster,
     ):
         for topic, partitions in TOPICS.items():
