@@ -45,7 +45,7 @@ class KeptPartitionCount:
 
     def _keep(self) -> None:
         count, topic_id = self._cache.partition_count(self._topic), self._cache.topic_id(self._topic)
-        if not count or (self._kept is not None and self._kept.topic_id != topic_id):  # the topic was deleted
-            self._kept = None
+        if self._kept is not None and (not count or self._kept.topic_id != topic_id):  # the topic was deleted
+            self._kept, self._highest_read = None, -1
         if self._kept is None and count and count > self._highest_read:
             self._kept = _Kept(topic_id, count)

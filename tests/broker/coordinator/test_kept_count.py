@@ -51,3 +51,14 @@ def test_number_of_partitions_is_that_of_the_topic_made_after_a_deletion(is_gone
         assert count.value == 50
     tell(cache, 3, NEW)
     assert count.value == 3
+
+
+def test_number_of_partitions_is_kept_too_of_a_topic_made_after_a_deletion_with_fewer_partitions() -> None:
+    cache = MetadataCache()
+    count = KeptPartitionCount(TOPIC, 50, cache)
+    tell(cache, 50)
+    count.note_read(49)
+    cache.forget([TOPIC])
+    for partitions in (10, 20):
+        tell(cache, partitions, NEW)
+        assert count.value == 10
