@@ -53,19 +53,21 @@ class ShareLags:
 
     async def refresh(self, groups: Iterable[ShareGroup]) -> None:
         """Ask about the groups whose last result is too old."""
-        async with self._one_at_a_time:
-            now_s = asyncio.get_running_loop().time()
-            self._forget_ended()
-            known = {group.group_id: self._known.setdefault(group.group_id, _Known()) for group in groups}
-            due = [name for name, each in known.items() if now_s - each.asked_s >= _VALID_S]
-            asked = sorted(due, key=lambda name: known[name].asked_s)[:_MOST_GROUPS]
-            for name in asked:
-                known[name].asked_s = now_s
-            try:
-                async with asyncio.timeout(_LIMIT_S):
-                    await asyncio.gather(*(self._ask(name, known[name]) for name in asked))
-            except TimeoutError:
-                pass  # the others keep their last result
+        try:
+            async with asyncio.timeout(_LIMIT_S), self._one_at_a_time:
+                await self._refresh(groups)
+        except TimeoutError:
+            pass  # the others keep their last result
+
+    async def _refresh(self, groups: Iterable[ShareGroup]) -> None:
+        now_s = asyncio.get_running_loop().time()
+        self._forget_ended()
+        known = {group.group_id: self._known.setdefault(group.group_id, _Known()) for group in groups}
+        due = [name for name, each in known.items() if now_s - each.asked_s >= _VALID_S]
+        asked = sorted(due, key=lambda name: known[name].asked_s)[:_MOST_GROUPS]
+        for name in asked:
+            known[name].asked_s = now_s
+        await asyncio.gather(*(self._ask(name, known[name]) for name in asked))
 
     def _forget_ended(self) -> None:
         registry = self._coordinators.groups.registry
