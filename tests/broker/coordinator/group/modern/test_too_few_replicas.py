@@ -1,6 +1,11 @@
 """Results that groups compute apart from requests, while too few replicas are in sync to store them."""
 
+from collections.abc import Generator
+
+import pytest
+from pybroker.broker.coordinator.group.consumer import regexes
 from pybroker.broker.coordinator.group.modern.heartbeat_answer import HeartbeatAnswer
+from pybroker.broker.patterns.pattern import Pattern, compile_pattern
 from pybroker.protocol.errors import ErrorCode, NotEnoughReplicasError
 from support.in_process.consumer_groups import Topics
 from support.in_process.consumer_world import ConsumerWorld
@@ -31,8 +36,9 @@ async def test_target_of_a_large_group_is_computed_by_the_first_heartbeat_when_e
     await world.coordinator.settled()
     assert (joining.answer.member_epoch, joining.answer.assignment) == (2, {})
     for _ in range(3):
-        answer = await world.beat("a", 2)
-        assert (answer.error, answer.member_epoch) == (ErrorCode.NONE, 2)
+        reply = world.send("a", 2)
+        await world.coordinator.settled()  # without a turn, so that nothing is computed in vain
+        assert (reply.answer.error, reply.answer.member_epoch) == (ErrorCode.NONE, 2)
     assert (world.loads, world.group.target_epoch) == ([], 2)
     have_replicas_again(world.log)
     kept = (await world.beat("a", 2)).assignment
@@ -78,7 +84,16 @@ async def test_states_of_a_topic_deleted_while_too_few_replicas_are_in_sync_are_
     assert {topic.name for topic in world.group.states.initialized.values()} == {"t"}
 
 
-async def test_patterns_are_looked_up_by_the_first_heartbeat_when_enough_replicas_are_in_sync() -> None:
+async def test_patterns_are_looked_up_by_the_first_heartbeat_when_enough_replicas_are_in_sync(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_up: list[str] = []
+
+    def look_up(text: str) -> Generator[None, None, Pattern]:
+        looked_up.append(text)
+        return compile_pattern(text)
+
+    monkeypatch.setattr(regexes, "compile_pattern", look_up)
     world = await ConsumerWorld.loaded(Topics(t1=1))
     epoch = (await world.beat("a", 0, pattern="t.*")).member_epoch
     lose_replicas(world.log)
@@ -86,6 +101,7 @@ async def test_patterns_are_looked_up_by_the_first_heartbeat_when_enough_replica
         world.time.advance(0)
         assert (await world.beat("a", epoch)).error is ErrorCode.NONE
     assert (world.loads, world.group.patterns) == ([], {})
+    assert len(looked_up) == 1, "only the first had begun before"
     have_replicas_again(world.log)
     await world.beat("a", epoch)
     world.time.advance(0)
