@@ -41,7 +41,7 @@ class ConsumerGroupHeartbeat:
     ) -> ConsumerGroupHeartbeatResponse | RepeatedHeartbeat | Awaitable[ConsumerGroupHeartbeatResponse]:
         context.require(AclOperation.READ, AclResourceType.GROUP, request.group_id)
         if isinstance(request, RepeatedHeartbeat):
-            self._consumers.keep_alive(request.group_id, request.member.member_id)
+            self._consumers.keep_alive(request.group_id, request.member_id)
             return request
         names = request.subscribed_topic_names
         if names and context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, names):

@@ -2,7 +2,7 @@
 
 Why: nearly all heartbeats of consumer groups are such. By the general path one takes 50 µs of CPU, by this one 21.
 How: a connection keeps the bytes of its last heartbeat that changed nothing, and those of the response. They count as
-long as the member is as it was then, and a heartbeat that tells nothing new would change nothing.
+long as the group is as it was then, and a heartbeat that tells nothing new would change nothing.
 """
 
 from struct import Struct
@@ -11,7 +11,6 @@ from typing import Any
 from ....protocol.codec import encode
 from ....protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from ...coordinator.group.consumer.consumer_groups import ConsumerGroups
-from ...coordinator.group.consumer.member import ConsumerMember
 from ...network.request import Request
 from ...requests.context import EncodedResponse
 
@@ -23,21 +22,25 @@ _MOST_BYTES = 1024
 
 
 class RepeatedHeartbeat(EncodedResponse):
-    """A heartbeat that changes nothing, and its response. ``body``: the request without its header."""
+    """A heartbeat that changes nothing, and its response. ``body``: the request without its header.
 
-    __slots__ = ("_after_throttle_time", "body", "client_id", "group_id", "interval_ms", "member")
+    ``state``: the mark of the group's state.
+    """
+
+    __slots__ = ("_after_throttle_time", "body", "client_id", "group_id", "interval_ms", "member_id", "state")
 
     def __init__(
         self,
         request: Request,
-        group_id: str,
-        member: ConsumerMember,
+        message: ConsumerGroupHeartbeatRequest,
+        state: object,
         response: ConsumerGroupHeartbeatResponse,
     ) -> None:
         self.body = bytes(request.body)
         self.client_id = request.client_id
-        self.group_id = group_id
-        self.member = member
+        self.group_id = message.group_id
+        self.member_id = message.member_id
+        self.state = state
         self.interval_ms = response.heartbeat_interval_ms
         self._after_throttle_time = encode(response, request.api_version)[_INT32.size :]
 
@@ -58,7 +61,7 @@ class RepeatedHeartbeats:
             isinstance(last, RepeatedHeartbeat)
             and request.frame[request.header_size :] == last.body
             and request.client_id == last.client_id
-            and self._consumers.quiet_member(last.group_id, last.member.member_id) is last.member
+            and self._consumers.quiet_state(last.group_id, last.member_id) is last.state
             and self._consumers.heartbeat_interval_ms(last.group_id) == last.interval_ms
         ):
             return last
@@ -74,9 +77,9 @@ class RepeatedHeartbeats:
         )
         if not changes_nothing or _tells_more(message) or len(request.frame) > _MOST_BYTES:
             return
-        member = self._consumers.quiet_member(message.group_id, message.member_id)
-        if member is not None:
-            request.connection.last_heartbeat = RepeatedHeartbeat(request, message.group_id, member, response)
+        state = self._consumers.quiet_state(message.group_id, message.member_id)
+        if state is not None:
+            request.connection.last_heartbeat = RepeatedHeartbeat(request, message, state, response)
 
 
 def _tells_more(message: ConsumerGroupHeartbeatRequest) -> bool:

@@ -22,7 +22,6 @@ from pybroker.broker.coordinator.group.consumer.consumer_group import ConsumerGr
 from pybroker.broker.coordinator.group.consumer.consumer_groups import ConsumerGroups
 from pybroker.broker.coordinator.group.consumer.decision import Decision, World, decide
 from pybroker.broker.coordinator.group.consumer.heartbeat import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, Heartbeat
-from pybroker.broker.coordinator.group.consumer.member import ConsumerMember
 from pybroker.broker.coordinator.group.consumer.reconciliation import Goal
 from pybroker.broker.coordinator.group.consumer.record_bytes import decode_record, encode
 from pybroker.broker.coordinator.group.consumer.records import (
@@ -103,10 +102,13 @@ def _decide_to_write(group: ConsumerGroup, heartbeat: Heartbeat, world: World) -
     return decided._replace(records=(group.members[heartbeat.member_id].current,))
 
 
-def _quiet_whatever_changed(self: ConsumerGroups, group_id: str, member_id: str) -> ConsumerMember | None:
-    """Only a change of the member itself counts."""
+def _quiet_whatever_changed(self: ConsumerGroups, group_id: str, member_id: str) -> object | None:
+    """Only the end of the member counts."""
     group = self._registry.get(group_id)
-    return group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
+    return _SAME_STATE if isinstance(group, ConsumerGroup) and member_id in group.members else None
+
+
+_SAME_STATE = object()
 
 
 # -- topics
@@ -246,7 +248,7 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     ),
     "each heartbeat writes a record": partial(_patched, (consumer_groups, "decide", _decide_to_write)),
     "a heartbeat that repeats the last one is answered as before although the group has changed": partial(
-        _patched, (ConsumerGroups, "quiet_member", _quiet_whatever_changed)
+        _patched, (ConsumerGroups, "quiet_state", _quiet_whatever_changed)
     ),
     "a topic made anew is taken for the old one": partial(
         _patched, (subscribed_topics, "metadata_hash", _hash_without_ids)

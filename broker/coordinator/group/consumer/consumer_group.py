@@ -45,6 +45,7 @@ class ConsumerGroup(ModernGroup):
         "members",
         "owners",
         "patterns",
+        "state_mark",
         "static_members",
         "subscriptions",
         "topics_changed",
@@ -66,6 +67,9 @@ class ConsumerGroup(ModernGroup):
         self.topics_changed = True
         """Whether subscribed topics may have changed since their hash was computed: the next heartbeat looks. True also
         after loading. Not part of the stored state."""
+
+        self.state_mark = object()
+        """Another object after each change of the stored state."""
 
     def __repr__(self) -> str:
         return (
@@ -133,6 +137,7 @@ class ConsumerGroup(ModernGroup):
         self.topics_changed = True
 
     def apply(self, record: GroupRecord) -> None:
+        self.state_mark = object()
         match record:
             case GroupEpoch():
                 self.epoch, self.metadata_hash = record

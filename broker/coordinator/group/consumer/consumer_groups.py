@@ -186,8 +186,9 @@ class ConsumerGroups:
         self._targets.maybe_begin(group, tries_again=request.member_epoch == JOIN_EPOCH)
         pending.hold(self._targets, request, answer, self._decide)
 
-    def quiet_member(self, group_id: str, member_id: str) -> ConsumerMember | None:
-        """The member, if a heartbeat of it that tells nothing new would change nothing and get its response at once.
+    def quiet_state(self, group_id: str, member_id: str) -> object | None:
+        """The `state_mark` of the group, if a heartbeat of the member that tells nothing new would change nothing and
+        get its response at once.
 
         None for a member of a group with patterns too, because each heartbeat may begin to look their topics up.
         """
@@ -197,10 +198,10 @@ class ConsumerGroups:
         member = group.members.get(member_id)
         if member is None or not group.is_settled_for(member) or group.subscriptions.patterns:
             return None
-        return member if self._writer.is_written(group) else None
+        return group.state_mark if self._writer.is_written(group) else None
 
     def keep_alive(self, group_id: str, member_id: str) -> None:
-        """A heartbeat of a `quiet_member` has come."""
+        """A heartbeat of a member with a `quiet_state` has come."""
         group = self._registry.get(group_id)
         if isinstance(group, ConsumerGroup):
             self._timers.keep_alive(group, member_id)

@@ -1,6 +1,7 @@
 """A heartbeat that repeats the one before it is answered without being decoded, and as the general path answers it."""
 
 import asyncio
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -256,6 +257,12 @@ async def test_long_heartbeats_are_decoded_so_that_connections_keep_little() -> 
     for _ in range(3):
         assert (await client.send(rack_id="r" * 1024)).error_code == 0
     assert handler.repeated == 1
+
+
+async def test_a_connection_keeps_texts_and_numbers_of_a_heartbeat_and_not_its_member() -> None:
+    _world, _handler, client = await settled_member()
+    kept = {type(each) for each in gc.get_referents(client.info.last_heartbeat)}
+    assert kept - {type} == {bytes, str, int, object}
 
 
 async def test_a_new_epoch_makes_the_heartbeat_of_the_old_one_refused() -> None:
