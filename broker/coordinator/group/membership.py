@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from ....base.quiet_lines import QUIET
 from ....protocol.errors import ErrorCode
@@ -56,7 +55,7 @@ class Membership:
     def join(self, request: JoinRequest, reply: JoinReply) -> None:
         """JoinGroup. Only a client without a member id creates a missing group.
 
-        It waits while the group is being made a consumer group.
+        While the group is being made a consumer group, the client is told to try again soon.
         """
         error = self._registry.check(request.group_id)
         if error is ErrorCode.NONE and not self._is_session_timeout_allowed(request.session_timeout_ms):
@@ -66,10 +65,10 @@ class Membership:
                 "group %s: member rejected, pybroker.groups.max.bytes is reached", request.group_id, extra=QUIET
             )
             error = ErrorCode.GROUP_MAX_SIZE_REACHED
+        if error is ErrorCode.NONE and self._consumers.is_drafted(request.group_id):
+            error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         if error is not ErrorCode.NONE:
             reply(JoinResult(error, request.member_id))
-            return
-        if self._consumers.after_draft(request.group_id, partial(self.join, request, reply)):
             return
         known = self._registry.get(request.group_id)
         if isinstance(known, ConsumerGroup) and not known.is_empty:

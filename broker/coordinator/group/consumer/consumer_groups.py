@@ -321,7 +321,7 @@ class ConsumerGroups:
             except KafkaError as error:
                 codes.append(error.code)
                 continue
-            codes.append(ErrorCode.UNKNOWN_MEMBER_ID if member_id in reasons else ErrorCode.NONE)
+            codes.append(ErrorCode.NONE)
             reasons.setdefault(member_id, f"LeaveGroup (client's reason: {each.reason or 'not provided'})")
         if reasons:
             code = self._writer.refusal(group.group_id)
@@ -335,10 +335,9 @@ class ConsumerGroups:
         """Call ``done`` as soon as it is written, or cannot be, that members left a group."""
         self._writer.after_newest(group_id, done)
 
-    def after_draft(self, group_id: str, done: Callable[[], None]) -> bool:
-        """Call ``done`` when the consumer group is made that a classic group becomes. Returns False when it becomes
-        none."""
-        return self._conversions.after_draft(group_id, done)
+    def is_drafted(self, group_id: str) -> bool:
+        """Whether the consumer group is being made that a classic group becomes."""
+        return self._conversions.is_drafted(group_id)
 
     # -- groups that come and go
 

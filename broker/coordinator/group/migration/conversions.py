@@ -66,7 +66,7 @@ class Conversions:
         """The consumer group that a classic one with members becomes, because a client joins it.
 
         ``made``: the outcome of an earlier call. Returns None when the group is being made; then ``done`` gets the
-        outcome, or None when it was made for another request.
+        outcome, or None when it was made for another request. An error is the outcome for all that wait.
         Raises KafkaError, and for the usual reasons before the work that takes long for a large group.
         """
         check_upgrade(group, joining, self.policy, self._settings.max_size)
@@ -74,13 +74,13 @@ class Conversions:
             raise made
         if made is not None and made.is_of(group):
             return made
-        if not self._upgrades.after(group.group_id, lambda: done(None)):
+        if not self._upgrades.after(group.group_id, done):
             self._upgrades.begin(group, done)
         return None
 
-    def after_draft(self, group_id: str, go_on: Callable[[], None]) -> bool:
-        """Call ``go_on`` when a draft of the group is made and was used. Returns False when none is being made."""
-        return self._upgrades.after(group_id, go_on)
+    def is_drafted(self, group_id: str) -> bool:
+        """Whether the consumer group is being made that a classic group becomes."""
+        return self._upgrades.is_running(group_id)
 
     def upgraded(self, old: Group, new: ConsumerGroup) -> None:
         """The consumer group has taken the place of the classic one: its members join again."""

@@ -1,4 +1,4 @@
-"""Makes consumer groups of classic groups in turns of the event loop, while JoinGroups to these groups wait."""
+"""Makes consumer groups of classic groups in turns of the event loop, while these groups take no JoinGroup."""
 
 import logging
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class Upgrades:
         self._topics = topics
         self._begin_batch = begin_batch
         self._running = ComputationsByGroup[UpgradeDraft](turns)
-        self._waiters = Waiters[None](turns)
+        self._waiters = Waiters[KafkaError | None](turns)
 
     def begin(self, group: Group, done: Callable[[UpgradeOutcome], None]) -> None:
         """Make a draft, and call ``done``. Before that the group may change, or be moved to another broker."""
@@ -36,18 +36,25 @@ class Upgrades:
         steps = draft_steps(group, self._topics, self._begin_batch())
         self._running.begin(group_id, steps, end, partial(self._fail, group_id, end))
 
-    def after(self, group_id: str, go_on: Callable[[], None]) -> bool:
-        """Call ``go_on`` when the draft of the group is made and was used. Returns False when none is being made."""
+    def is_running(self, group_id: str) -> bool:
+        """Whether a draft of the group is being made."""
+        return group_id in self._running
+
+    def after(self, group_id: str, go_on: Callable[[KafkaError | None], None]) -> bool:
+        """Call ``go_on`` when the draft of the group is made and was used, with the error if there is none.
+
+        Returns False when none is being made.
+        """
         if group_id not in self._running:
             return False
-        self._waiters.add(group_id, lambda outcome: go_on())
+        self._waiters.add(group_id, go_on)
         return True
 
     def _end(self, group_id: str, done: Callable[[UpgradeOutcome], None], outcome: UpgradeOutcome) -> None:
         try:
             done(outcome)
         finally:
-            self._waiters.release(group_id, None)
+            self._waiters.release(group_id, outcome if isinstance(outcome, KafkaError) else None)
 
     def _fail(self, group_id: str, end: Callable[[UpgradeOutcome], None], error: Exception) -> None:
         if not isinstance(error, KafkaError):

@@ -13,7 +13,7 @@ from pybroker.broker.coordinator.group.offset_batch import BegunBatch
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
-from support.in_process.classic_client import ClassicClient, share
+from support.in_process.classic_client import ClassicClient, assignment, share
 from support.in_process.consumer_groups import GROUP, Topics, heartbeat, stored_state
 from support.in_process.consumer_world import ConsumerWorld
 
@@ -71,15 +71,62 @@ async def test_group_stays_classic_until_the_turns_after_the_request() -> None:
     assert set(world.group.members) == {"c", *(client.member_id for client in clients)}
 
 
-async def test_client_that_joins_meanwhile_by_the_classic_protocol_joins_the_consumer_group(
+async def test_client_that_joins_meanwhile_by_the_classic_protocol_is_told_to_try_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world, clients = await classic_world()
     clients[0].topics = ("t", "u")
-    interruption = Interruption(monkeypatch, clients[0].send_join)
+    memory = world.coordinator.registry.memory
+    used_bytes = []
+
+    def join() -> None:
+        used_bytes.append(memory.used_bytes)
+        clients[0].send_join()
+        used_bytes.append(memory.used_bytes)
+
+    interruption = Interruption(monkeypatch, join)
     await world.beat("c", 0, names=("t",))
+    assert (await clients[0].joined()).error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert used_bytes[0] == used_bytes[1]
+    clients[0].send_join()
     await clients[0].joined()
     assert world.group.members[clients[0].member_id].metadata.names == ("t", "u")
+    assert interruption.drafts == 1
+
+
+async def test_assignment_that_the_leader_sends_meanwhile_is_in_the_consumer_group(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, clients = await classic_world(1)
+    group = classic_group(world)
+    (member,) = group.members.values()
+    Interruption(monkeypatch, lambda: group.assign(member, assignment(PARTITIONS[:1])))
+    await world.beat("c", 0)
+    assert {number for (_, number), owner in world.group.owners.items() if owner == clients[0].member_id} == {0}
+
+
+async def test_generation_that_begins_meanwhile_is_the_epoch_of_the_consumer_group(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, _ = await classic_world(1)
+    group = classic_group(world)
+
+    def begin_generation() -> None:
+        group.generation_id += 5
+
+    Interruption(monkeypatch, begin_generation)
+    assert (await world.beat("c", 0)).member_epoch == group.generation_id
+
+
+async def test_one_failure_answers_all_consumers_that_join_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, _ = await classic_world(3)
+    group = classic_group(world)
+    group.assign(list(group.members.values())[-1], b"\0")  # of a custom assignor
+    interruption = Interruption(monkeypatch, lambda: None)
+    replies = [world.send(f"c{number}", 0, names=("t",)) for number in range(10)]
+    world.time.advance(0)
+    await world.coordinator.settled()
+    assert {reply.answer.error for reply in replies} == {ErrorCode.GROUP_ID_NOT_FOUND}
     assert interruption.drafts == 1
 
 
@@ -141,7 +188,7 @@ async def test_requests_are_refused_when_the_group_moves_to_another_broker_meanw
     world.coordinator.partitions.unload(world.coordinator.partition_for(GROUP), 1)
     world.time.advance(0)
     assert reply.answer.error is ErrorCode.NOT_COORDINATOR
-    assert (await clients[0].joined()).error is ErrorCode.NOT_COORDINATOR
+    assert (await clients[0].joined()).error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert world.coordinator.registry.get(GROUP) is None
     assert world.time.armed_count == 0
 
