@@ -64,9 +64,11 @@ class ProtobufDecoder:
             found = made()
             try:
                 found.ParseFromString(data)
+                fields: dict[str, Any] = read(found)
             except BrokenMessageError:
                 raise DecodeError(f"the value can't be decoded as the Protobuf message {self.message}") from None
-            fields: dict[str, Any] = read(found)
+            except UnicodeDecodeError:  # proto2: the parser does not check texts
+                raise DecodeError("a text in the value is not UTF-8") from None
             return fields
 
         return decoded

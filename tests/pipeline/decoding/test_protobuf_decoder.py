@@ -247,3 +247,13 @@ def test_schema_that_cannot_be_compiled_starts_a_compiler_once_a_minute_and_name
 def test_deeply_nested_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(DecodeError, match=r"^the value can't be decoded as the Protobuf message shop\.Order$"):
         of_orders().decode(data)
+
+
+@pytest.mark.parametrize("data", ["12050a01ff1001", "1a0712050a01ff1001"])
+def test_map_key_of_proto2_that_is_not_utf8_is_refused(data: str) -> None:
+    """Protobuf's parser checks the strings of proto3 only; the keys of a map fail when they are read."""
+    body = 'syntax = "proto2"; message A { optional string s = 1; map<string, int32> m = 2; optional A.B b = 3; '
+    reads = ProtobufDecoder(compiled_source(SchemaText(f"{body} message B {{ map<string, int32> m = 2; }} }}")), None)
+    assert reads.decode(bytes.fromhex(data.replace("01ff", "0161")))
+    with pytest.raises(DecodeError, match=r"^a text in the value is not UTF-8$"):
+        reads.decode(bytes.fromhex(data))
