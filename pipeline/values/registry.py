@@ -7,6 +7,7 @@ import math
 import ssl
 import time
 from base64 import b64encode
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -21,6 +22,7 @@ _TRIES = 3
 _PAUSE_S = 0.5
 _MOST_CACHED = 10_000
 _MOST_REFERENCES = 1_000
+_DEEPEST_REFERENCES = 100
 _MISSING_S = 5.0
 """How long a missing schema is not asked for again. Another server of the registry may have it already."""
 _NOT_FOUND = 404
@@ -87,16 +89,20 @@ class SchemaRegistry:
         self._collect(content, found)
         return SchemaText(content["schema"], tuple(found.items()))
 
-    def _collect(self, content: Any, found: dict[str, str]) -> None:
-        for each in content.get("references") or ():
-            name, subject, version = each["name"], each["subject"], each["version"]
+    def _collect(self, content: Any, found: dict[str, str], inside: tuple[str, ...] = ()) -> None:
+        """`inside`: names of the references that lead to this content."""
+        for name, subject, version in _references(content):
+            if name in inside:
+                raise SchemaError(f"the schema's references form a circle through {name}")
             if name in found:
                 continue
             if len(found) >= _MOST_REFERENCES:
                 raise SchemaError(f"the schema has more than {_MOST_REFERENCES} references")
-            path = f"/subjects/{quote(subject, safe='')}/versions/{int(version)}"
+            if len(inside) >= _DEEPEST_REFERENCES:
+                raise SchemaError(f"the schema's references are nested more than {_DEEPEST_REFERENCES} deep")
+            path = f"/subjects/{quote(subject, safe='')}/versions/{version}"
             referred = self._get(path, f"version {version} of subject {subject}")
-            self._collect(referred, found)
+            self._collect(referred, found, (*inside, name))
             found[name] = referred["schema"]
 
     def _get(self, path: str, what: str) -> Any:
@@ -106,7 +112,7 @@ class SchemaRegistry:
             except (HttpError, OSError) as error:
                 failure = str(error)
             else:
-                if reply.status == _NOT_FOUND:
+                if reply.status == _NOT_FOUND and _names_missing(reply.body):
                     raise UnknownSchemaError(f"the schema registry does not have {what}")
                 if reply.status < _SERVER_FAILED:
                     return self._content(reply.status, reply.body, what)
@@ -119,10 +125,7 @@ class SchemaRegistry:
         if status != 200:
             why = "are its user and password right?" if status in (401, 403) else "is this the URL of a registry?"
             raise RegistryError(f"schema registry {self.url} answered with status {status} for {what}: {why}")
-        try:
-            content = json.loads(body)
-        except ValueError:
-            content = None
+        content = _loaded(body)
         if not isinstance(content, dict) or not isinstance(content.get("schema"), str):
             raise RegistryError(f"schema registry {self.url} gave no schema for {what}: is this the URL of a registry?")
         return content
@@ -140,6 +143,32 @@ class SchemaRegistry:
         except OSError as error:
             why = error.strerror or "it has no certificates"
             raise RegistryError(f"the certificates for schema registry {self.url} in {self.ca_file}: {why}") from None
+
+
+def _loaded(body: bytes) -> Any:
+    """Returns None for a body that is no JSON."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _names_missing(body: bytes) -> bool:
+    """Returns whether a response 404 is of a registry that lacks the schema. For a wrong path there is no such code."""
+    content = _loaded(body)
+    code = content.get("error_code") if isinstance(content, dict) else None
+    return isinstance(code, int) and code // 100 == _NOT_FOUND
+
+
+def _references(content: Any) -> Iterator[tuple[str, str, int]]:
+    """Yields name, subject and version. Raises SchemaError for a reference that lacks one."""
+    try:
+        for each in content.get("references") or ():
+            name, subject = each["name"], each["subject"]
+            (name + subject).encode()
+            yield name, subject, int(each["version"])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise SchemaError("the schema has a reference without a name, a subject or a version number") from None
 
 
 _known: dict[tuple[SchemaRegistry, int, str], tuple[SchemaText | SchemaError, float]] = {}

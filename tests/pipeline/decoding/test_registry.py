@@ -1,15 +1,17 @@
 """Tests of reading schemas from a registry over HTTP."""
 
+import math
 from base64 import b64encode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pybroker.client.oauth.http_exchange import HttpLimits
 from pybroker.pipeline.values import registry as registry_module
 from pybroker.pipeline.values.registry import RegistryError, SchemaRegistry, UnknownSchemaError
-from pybroker.pipeline.values.schema_text import SchemaError
+from pybroker.pipeline.values.schema_text import SchemaError, SchemaText
 from support.in_process.tls_ends import STORES
 from support.security.http_server import Answer, endless, http_server, send
 from support.spark.fake_registry import FakeRegistry, fake_registry
@@ -123,7 +125,16 @@ def test_response_that_is_no_schema_is_one_clear_line(monkeypatch: pytest.Monkey
             (lambda request: send(request, b"{}", 302), "answered with status 302 for subject a: is this the URL of"),
             (server.drip, "did not give subject a: timed out: the response did not arrive within 0.05 s"),
             (send_endlessly, "did not give subject a: the response has more than 1000 bytes"),
-            (lambda request: send(request, b"{}", 404), "the schema registry does not have subject a"),
+            (lambda request: send(request, b"[" * 999), not_one),
+            (
+                lambda request: send(request, b'{"error_code": 40401}', 404),
+                "the schema registry does not have subject a",
+            ),
+            (
+                lambda request: send(request, b'{"error_code": 404}', 404),
+                "status 404 for subject a: is this the URL of",
+            ),
+            (lambda request: send(request, b"<html>", 404), "status 404 for subject a: is this the URL of a registry?"),
         ]
         for answer, says in cases:
             server.answer = answer
@@ -131,6 +142,45 @@ def test_response_that_is_no_schema_is_one_clear_line(monkeypatch: pytest.Monkey
                 SchemaRegistry(url).newest("a", "AVRO")
             assert says in str(error.value)
             assert len(str(error.value).splitlines()) == 1
+
+
+def test_wrong_path_in_the_url_stops_a_decoder_instead_of_refusing_each_value(served: FakeRegistry) -> None:
+    from pybroker.pipeline.values.avro_decoder import AvroDecoder
+
+    reader = SchemaText('{"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}')
+    value = b"\0" + served.register("t-value", reader.text).to_bytes(4, "big") + b"\2"
+    assert AvroDecoder(reader, SchemaRegistry(served.url)).decode(value) == {"a": 1}
+    wrong = AvroDecoder(reader, SchemaRegistry(f"{served.url}/typo"))
+    with pytest.raises(RegistryError, match=rf"^schema registry {served.url}/typo answered with status 404 .* the URL"):
+        wrong.decode(value)
+
+
+NOT_ONE = "has a reference without a name, a subject or a version number"
+
+
+@pytest.mark.parametrize(
+    ("references", "says"),
+    [
+        ([{"name": "a", "subject": "circle", "version": 1}], "references form a circle through a"),
+        ([{"name": "n"}], NOT_ONE),
+        ([{"name": ["n"], "subject": "low", "version": 1}], NOT_ONE),
+        ([{"name": "n", "subject": "\ud800", "version": 1}], NOT_ONE),
+        ([{"name": "n", "subject": "low", "version": "latest"}], NOT_ONE),
+        ([{"name": "n", "subject": "low", "version": math.inf}], NOT_ONE),
+        (["n"], NOT_ONE),
+        ("n", NOT_ONE),
+        (7, NOT_ONE),
+        ([{"name": "101", "subject": "deep", "version": 101}], "references are nested more than 100 deep"),
+    ],
+)
+def test_malformed_references_are_refused_in_one_line(served: FakeRegistry, references: Any, says: str) -> None:
+    served.register("circle", "c", "AVRO", [{"name": "a", "subject": "circle", "version": 1}])
+    served.register("low", '"string"')
+    served.register("deep", "d")
+    for version in range(1, 101):
+        served.register("deep", "d", "AVRO", [{"name": str(version), "subject": "deep", "version": version}])
+    with pytest.raises(SchemaError, match=rf"^the schema.* {says}$"):
+        SchemaRegistry(served.url).schema(served.register("top", "t", "AVRO", references), "AVRO")
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,10 @@ class FakeRegistry:
                 found = [content for of, content in self._schemas if of == unquote(subject)]
                 if found and (version == "latest" or 0 < int(version) <= len(found)):
                     return 200, found[-1 if version == "latest" else int(version) - 1]
-        return 404, {"error_code": 40403}
+                return 404, {"error_code": 40402}
+            case ["schemas", "ids", _]:
+                return 404, {"error_code": 40403}
+        return 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
 
 
 @contextmanager
