@@ -36,6 +36,7 @@ from .summary import newest
 from .table_commits import COMPACTING, TableCommits
 from .table_files import HadoopFiles
 from .table_formats import logs_of
+from .table_log import TableLogs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,12 +85,16 @@ class Compaction:
         self._update_logs(until_ms if until_ms is not None else int(time.time() * 1000))
         return self._table.remove_replaced(until_ms)
 
-    def _update_logs(self, forget_until_ms: int | None = None) -> None:
-        """Adds missing commits to the logs of all formats: an archive job may have started a log meanwhile."""
-        for logs in logs_of(self._files):
+    def _update_logs(self, forget_until_ms: int | None = None) -> list[TableLogs]:
+        """Adds missing commits to the logs of all formats: an archive job may have started a log meanwhile. Returns the
+        logs.
+        """
+        found = logs_of(self._files)
+        for logs in found:
             logs.catch_up(self._table.find, self._table.summary())
             if forget_until_ms is not None:
                 logs.forget(forget_until_ms)
+        return found
 
     def _frames_by_columns(self, groups: Sequence[Group]) -> list[list[GroupFrame]]:
         """Returns the frames of the groups by their columns: the columns may change when a job gets another JSON
@@ -168,3 +173,5 @@ class Compaction:
         commits = self._table.all()
         if newest(commits, COMPACTION) >= number or not current_files(commits).keys() >= set(replaces):
             raise ManifestError(f"{self._files.root}: another compaction has committed meanwhile; run one at a time")
+        for logs in self._update_logs():
+            logs.check_has(replaces)

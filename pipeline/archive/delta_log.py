@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,10 @@ import deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 
+from .log_entry import Changes, LogEntry, LogError, RaceError
 from .log_files import distinct_columns, table_columns, topic_and_date
 from .manifest import DataFile
 from .summary import NONE_YET
-from .table_log import LogEntry, LogError, RaceError
 
 _PARTITIONED_BY = ["topic", "date"]
 
@@ -39,22 +39,26 @@ class DeltaLog:
     def add(self, entry: LogEntry) -> None:
         with _errors():
             delta = self._opened()
-            if delta is None:
-                if not entry.added:
-                    return
-                delta = self._created(entry.added[0])
-            if entry.is_in(lambda kind: _last(delta, kind)):
+            changes = entry.changes(lambda _: NONE_YET) if delta is None else _changes(delta, entry)
+            if delta is None and changes is not None and changes.added:
+                delta = self._created(changes.added[0])
+                changes = _changes(delta, entry)
+            if delta is None or changes is None:
                 return
-            self._add_new_columns(delta, entry.files_with_columns)
-            reached = {kind: number for kind, number in entry.reached.items() if number > _last(delta, kind)}
-            transactions = [Transaction(_application(kind), number) for kind, number in reached.items()]
+            if self._add_new_columns(delta, changes.typical):
+                changes = _changes(delta, entry)  # the table's state is a newer one now
+            if changes is None:
+                return
+            if changes.removed:
+                changes.check_removed(self._sizes(delta))
+            transactions = [Transaction(_application(kind), number) for kind, number in changes.reached.items()]
             delta.create_write_transaction(
-                self._actions(entry, set(self._sizes(delta)) if entry.removed else set()),
+                self._actions(changes),
                 "append",
                 delta.schema(),
                 _PARTITIONED_BY,
                 commit_properties=CommitProperties(
-                    custom_metadata={"pybroker": entry.commit.name}, app_transactions=transactions
+                    custom_metadata={"pybroker": changes.name}, app_transactions=transactions
                 ),
             )
 
@@ -79,15 +83,20 @@ class DeltaLog:
         paths, sizes = rows["path"].to_pylist(), rows["size_bytes"].to_pylist()
         return {f"{self._table}/{path}": size for path, size in zip(paths, sizes, strict=True)}
 
-    def _add_new_columns(self, delta: Any, files: Sequence[DataFile]) -> None:
-        """Adds the columns, also inside others, that a job with another JSON schema wrote."""
+    def _add_new_columns(self, delta: Any, files: Sequence[DataFile]) -> bool:
+        """Adds the columns, also inside others, that a job with another JSON schema wrote. Returns whether there were
+        any.
+        """
+        is_changed = False
         for columns in distinct_columns(self._root, files):
             known = {field.name: field.type for field in delta.schema().fields}
             fields = deltalake.Schema.from_arrow(columns).fields
             if new := [field for field in fields if known.get(field.name) != field.type]:
                 delta.alter.add_columns(new)
+                is_changed = True
+        return is_changed
 
-    def _actions(self, entry: LogEntry, known: Collection[str]) -> list[AddAction | RemoveAction]:
+    def _actions(self, changes: Changes) -> list[AddAction | RemoveAction]:
         now_ms = int(time.time() * 1000)
         start = len(f"{self._table}/")
         added = [
@@ -96,17 +105,18 @@ class DeltaLog:
                 file.size_bytes,
                 _partition_values(file.path),
                 now_ms,
-                entry.has_new_rows,
+                has_new_rows,
                 _stats(file),
             )
-            for file in entry.added
+            for files, has_new_rows in ((changes.new, True), (changes.merged, False))
+            for file in files
         ]
-        removed = [
-            RemoveAction(path[start:], entry.has_new_rows, now_ms, None, _partition_values(path))
-            for path in entry.removed
-            if path in known
-        ]
+        removed = [RemoveAction(path[start:], False, now_ms, None, _partition_values(path)) for path in changes.removed]
         return [*added, *removed]
+
+
+def _changes(delta: Any, entry: LogEntry) -> Changes | None:
+    return entry.changes(lambda kind: _last(delta, kind))
 
 
 def _last(delta: Any, kind: str) -> int:

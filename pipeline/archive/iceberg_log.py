@@ -9,7 +9,7 @@ they would add a commit again that another job has added meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import date
 from pathlib import Path
@@ -30,10 +30,10 @@ from pyiceberg.typedef import Record
 from sqlalchemy.exc import SQLAlchemyError
 
 from .iceberg_snapshots import expire_many, expire_older
+from .log_entry import Changes, LogEntry, LogError, RaceError
 from .log_files import distinct_columns, table_columns, topic_and_date
 from .manifest import KINDS, DataFile
 from .summary import NONE_YET
-from .table_log import LogEntry, LogError, RaceError
 
 ICEBERG = "iceberg"
 CATALOG = f"{ICEBERG}/catalog.sqlite"
@@ -65,28 +65,28 @@ class IcebergLog:
 
     def add(self, entry: LogEntry) -> None:
         with self._opened() as (catalog, table):
-            if table is None:
-                if not entry.added:
-                    return
-                table = self._created(catalog, entry.added[0])
-            reached = _reached(table)
-            if entry.is_in(reached.__getitem__):
+            changes = entry.changes(lambda _: NONE_YET) if table is None else _changes(table, entry)
+            if table is None and changes is not None and changes.added:
+                table = self._created(catalog, changes.added[0])
+                changes = _changes(table, entry)
+            if table is None or changes is None:
                 return
-            for found in distinct_columns(self._root, entry.files_with_columns):
-                if found not in self._known_columns:
-                    with table.update_schema() as columns:
-                        columns.union_by_name(found)
-                    self._known_columns.append(found)
-            reached |= {kind: number for kind, number in entry.reached.items() if number > reached[kind]}
-            properties = {_property(kind): str(number) for kind, number in reached.items()}
+            if self._add_new_columns(table, changes.typical):
+                changes = _changes(table, entry)  # the table's state is a newer one now
+            if changes is None:
+                return
+            known = {self._inner(file): file for file in self._known(table)} if changes.removed else {}
+            changes.check_removed(known)
+            properties = {
+                _property(kind): str(number) for kind, number in {**_reached(table), **changes.reached}.items()
+            }
             with table.transaction() as change:
-                snapshot = change.update_snapshot({"pybroker": entry.commit.name, **properties})
-                with snapshot.overwrite() if entry.removed else snapshot.merge_append() as files:
-                    for file in entry.added:
+                snapshot = change.update_snapshot({"pybroker": changes.name, **properties})
+                with snapshot.overwrite() if changes.removed else snapshot.merge_append() as files:
+                    for file in changes.added:
                         files.append_data_file(self._added(table, file))
-                    for old in self._known(table) if entry.removed else []:
-                        if self._inner(old) in entry.removed:
-                            files.delete_data_file(old)
+                    for path in changes.removed:
+                        files.delete_data_file(known[path])
             expire_many(table)
 
     def files(self) -> dict[str, int]:
@@ -128,6 +128,17 @@ class IcebergLog:
             change.set_properties({_NAME_MAPPING: change.table_metadata.schema().name_mapping.model_dump_json()})
         return catalog.load_table(self._name)
 
+    def _add_new_columns(self, table: Any, files: Sequence[DataFile]) -> bool:
+        """Adds the columns that a job with another JSON schema wrote. Returns whether the table was asked to."""
+        is_changed = False
+        for found in distinct_columns(self._root, files):
+            if found not in self._known_columns:
+                with table.update_schema() as columns:
+                    columns.union_by_name(found)
+                self._known_columns.append(found)
+                is_changed = True
+        return is_changed
+
     def _added(self, table: Any, file: DataFile) -> IcebergFile:
         topic, day = topic_and_date(file.path)
         return IcebergFile.from_args(
@@ -146,6 +157,11 @@ class IcebergLog:
 
     def _inner(self, file: IcebergFile) -> str:
         return str(file.file_path).removeprefix(f"{self._root}/")
+
+
+def _changes(table: Any, entry: LogEntry) -> Changes | None:
+    reached = _reached(table)
+    return entry.changes(reached.__getitem__)
 
 
 def _reached(table: Any) -> dict[str, int]:

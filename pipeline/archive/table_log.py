@@ -3,57 +3,23 @@
 **Why**: such a log knows only the files of a table, while the manifest also holds ranges of offsets. So the manifest
 decides which files belong to the table, and a log follows it.
 
-**How**: each entry of a log names its commit by kind and number, and is added atomically. A job that is killed between
-the manifest and the log leaves a log without the newest commits; the next job adds them.
+**How**: each entry of a log names its newest commits by kind and number, and is added atomically. A job that is killed
+between the manifest and the log leaves a log without the newest commits; the next job adds them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
-from .manifest import COMPACTION, KINDS, Commit, DataFile, ManifestError, commit_name, replaced_files
+from .log_entry import LogEntry, LogError, RaceError, check_has
+from .manifest import KINDS, Commit, DataFile, ManifestError, commit_name
 from .summary import NONE_YET, Summary
 
 _ATTEMPTS = 20
 """Two jobs at most add to a log at a time; a job that loses so many races has another problem."""
-
-
-class LogError(Exception):
-    """The log can't be read or changed."""
-
-
-class RaceError(LogError):
-    """Another job changed the log meanwhile; nothing was added."""
-
-
-@dataclass(frozen=True, slots=True)
-class LogEntry:
-    """A commit's changes to one table, or a summary, which begins a log. `removed`: paths; the log may lack some of
-    them. `reached`: the numbers of the newest commits, by kind, that the log holds with this entry.
-    """
-
-    commit: Commit
-    added: tuple[DataFile, ...]
-    removed: tuple[str, ...]
-    reached: Mapping[str, int]
-
-    def is_in(self, last: Callable[[str], int]) -> bool:
-        """Returns whether a log has the entry. `last`: the number of its newest commit of a kind, or NONE_YET."""
-        if isinstance(self.commit, Summary):
-            return any(last(kind) != NONE_YET for kind in KINDS)
-        return last(self.commit.kind) >= self.commit.number
-
-    @property
-    def has_new_rows(self) -> bool:
-        return self.commit.kind != COMPACTION
-
-    @property
-    def files_with_columns(self) -> tuple[DataFile, ...]:
-        """Files that have all columns of the entry. All files of a commit have the same columns."""
-        return self.added if isinstance(self.commit, Summary) else self.added[:1]
 
 
 class TableLog(Protocol):
@@ -63,7 +29,7 @@ class TableLog(Protocol):
         """Returns the number of the newest commit of that kind in the log, or NONE_YET."""
 
     def add(self, entry: LogEntry) -> None:
-        """Adds an entry atomically, unless the log has its commit already. Raises RaceError."""
+        """Adds what the log lacks of an entry, atomically. Raises RaceError."""
 
     def files(self) -> dict[str, int]:
         """Returns the bytes of the current files, by path."""
@@ -85,23 +51,15 @@ class TableLogs:
         """Adds the commits that the logs lack. `find` returns a commit of the manifest by its name, or None. New logs
         begin with the summary; other logs have all that it covers, because a job writes it after it has caught up.
 
-        Files that a later one of these commits replaces are left out, because they may be deleted already. Raises
-        ManifestError.
+        Raises ManifestError.
         """
         missing = self._missing(find, {} if summary is None else summary.through)
-        replaced = replaced_files(missing)
-        if summary is not None:
-            files = tuple(file for file in summary.files if file.path not in replaced)
-            self._add(replace(summary, files=files, replaces=(), replaced_ms=()), summary.through)
-        reached: dict[str, int] = {}
-        for commit in missing:
-            reached[commit.kind] = commit.number
-            files = tuple(file for file in commit.files if file.path not in replaced)
-            self._add(replace(commit, files=files), dict(reached))
+        first = [] if summary is None else [replace(summary, replaces=(), replaced_ms=())]
+        self._add([*first, *missing])
 
     def add(self, commit: Commit) -> None:
         """Adds a micro-batch whose predecessors the logs have. Raises ManifestError."""
-        self._add(commit, {commit.kind: commit.number})
+        self._add([commit])
 
     def faults(self, table: str, named: Mapping[str, DataFile]) -> list[str]:
         """Returns a line for each difference between the log of a table and the files that the manifest names.
@@ -117,6 +75,13 @@ class TableLogs:
             if there[path] != size:
                 lines.append(f"the {self._name} table says {there[path]} bytes of {path}, the manifest {size}")
         return sorted(lines)
+
+    def check_has(self, paths: Collection[str]) -> None:
+        """Raises ManifestError if another writer changed a table: its log, which has caught up, lacks one of these."""
+        for table, log in self._logs.items():
+            if wanted := [path for path in paths if path.startswith(f"{table}/")]:
+                with self._errors():
+                    check_has(log.files(), wanted)
 
     def forget(self, until_ms: int) -> None:
         """Drops states of the tables that ended before that time. Raises ManifestError."""
@@ -135,13 +100,10 @@ class TableLogs:
                 number += 1
         return missing
 
-    def _add(self, commit: Commit, reached: Mapping[str, int]) -> None:
+    def _add(self, commits: Sequence[Commit]) -> None:
         for table, log in self._logs.items():
-            added = tuple(file for file in commit.files if file.path.startswith(f"{table}/"))
-            removed = tuple(path for path in commit.replaces if path.startswith(f"{table}/"))
-            if added or removed:
-                with self._errors():
-                    _add(log, LogEntry(commit, added, removed, reached))
+            with self._errors():
+                _add(log, LogEntry(table, tuple(commits)))
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -1,6 +1,7 @@
 """Tests of table logs that follow a manifest: each commit is in the log once, whatever was interrupted."""
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,16 @@ from pybroker.pipeline.archive.manifest import Commit, ManifestError, batch_name
 from pybroker.pipeline.archive.summary import NONE_YET, summary_of
 from pybroker.pipeline.archive.table_log import TableLog, TableLogs
 from support.spark.duckdb_tables import rows_read_by_duckdb
-from support.spark.table_logs import FORMATS, batch, compaction, data_file, log_of, need_format, rows_read_by
+from support.spark.table_logs import (
+    FORMATS,
+    batch,
+    compaction,
+    data_file,
+    delete_first_offset,
+    log_of,
+    need_format,
+    rows_read_by,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pyiceberg", "ignore::DeprecationWarning:deltalake")
 
@@ -112,14 +122,54 @@ def test_file_that_another_job_adds_while_its_replacement_is_added_is_removed(ta
     class LateLogs(TableLogs):
         """The archive job adds its commit just before this job adds the compaction."""
 
-        def _add(self, commit: Commit, reached: Mapping[str, int]) -> None:
-            if not commit.is_batch:
-                table.logs.add(late)
-            super()._add(commit, reached)
+        def _add(self, commits: Sequence[Commit]) -> None:
+            table.logs.add(late)
+            super()._add(commits)
 
     LateLogs(table.name, {"data": table.log}).catch_up(table.manifest.get)
     table.logs.add(late)
     assert table.offsets() == [0, 1, 2, 3]
+
+
+def test_merged_file_is_refused_when_another_writer_replaced_the_files_it_merges(table: Table) -> None:
+    a, b = data_file(table.root, "a", 0), data_file(table.root, "b", 2)
+    table.commit(batch(0, a))
+    table.commit(batch(1, b))
+    table.catch_up()
+    table.logs.check_has([a.path, b.path])
+    delete_first_offset(table.name, table.root)
+    refusal = f"^the {table.name} table: it was changed by another writer: {a.path} is not in it"
+    with pytest.raises(ManifestError, match=refusal):
+        table.logs.check_has([a.path, b.path])
+    table.logs.check_has([b.path])
+    table.commit(compaction(0, [data_file(table.root, "ab", 0, rows=4)], [a, b]))
+    with pytest.raises(ManifestError, match=refusal):
+        table.catch_up()
+    assert table.offsets() == [1, 2, 3]
+    shutil.rmtree(table.root / ("data/_delta_log" if table.name == "delta" else "iceberg"))
+    table.catch_up()
+    assert table.offsets() == [0, 1, 2, 3]
+
+
+def test_batches_and_the_merge_of_their_files_are_added_in_one_step(table: Table) -> None:
+    """A job that was killed between two steps would leave a log that has neither a batch's rows nor a merged file."""
+    a, b, c = (data_file(table.root, each, 2 * at) for at, each in enumerate("abc"))
+    table.commit(batch(0, a))
+    table.catch_up()
+    for commit in (batch(1, b), batch(2, c), compaction(0, [data_file(table.root, "ab", 0, rows=4)], [a, b])):
+        table.commit(commit)
+    seen: list[list[int]] = []
+
+    class Watched(TableLogs):
+        """Reads the table before and after each step."""
+
+        def _add(self, commits: Sequence[Commit]) -> None:
+            seen.append(table.offsets())
+            super()._add(commits)
+            seen.append(table.offsets())
+
+    Watched(table.name, {"data": table.log}).catch_up(table.manifest.get)
+    assert seen == [[0, 1], [0, 1, 2, 3, 4, 5]]
 
 
 def test_interrupted_catching_up_is_continued(table: Table) -> None:

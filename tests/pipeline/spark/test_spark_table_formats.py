@@ -10,7 +10,7 @@ from support.clients.topics import create_topic
 from support.spark.archiving import Archiving
 from support.spark.duckdb_tables import has_duckdb, rows_read_by_duckdb
 from support.spark.spark_rows import found_in, loaded, with_retry
-from support.spark.table_logs import FORMATS, need_format, rows_read_by
+from support.spark.table_logs import FORMATS, delete_first_offset, need_format, rows_read_by
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,3 +101,26 @@ def test_table_of_a_format_has_the_rows_of_all_jobs_and_compactions(
 
     (archiving.root / "manifest" / "compaction-00000000000000000000.json").unlink()
     assert any(line.startswith(f"the {name} table has data/") for line in archiving.faults())
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_compaction_commits_nothing_when_another_writer_changed_the_table_of_a_format(
+    spark: "SparkSession", servers: str, topic: str, tmp_path: Path, name: str
+) -> None:
+    need_format(name)
+    from pybroker.pipeline.archive.compaction import Compaction
+    from pybroker.pipeline.archive.compaction_plan import Wanted
+    from pybroker.pipeline.archive.manifest import ManifestError
+    from pybroker.pipeline.archive.table_files import HadoopFiles
+
+    archiving = Archiving(spark, servers, tmp_path / "a table")
+    create_topic(servers, topic, 1)
+    produce(servers, numbered(topic, [0], 20))
+    archiving.run(subscribe=topic, maxOffsetsPerTrigger=10, table_format=name)
+    delete_first_offset(name, archiving.root)
+    rows = read_by(name, archiving.root)
+    compaction = Compaction(spark, HadoopFiles(spark, str(archiving.root)), Wanted(1 << 30))
+    with pytest.raises(ManifestError, match=f"^the {name} table: it was changed by another writer: data/.* is not in"):
+        list(compaction.run())
+    assert not list((archiving.root / "manifest").glob("compaction-*"))
+    assert read_by(name, archiving.root) == rows

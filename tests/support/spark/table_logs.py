@@ -19,7 +19,17 @@ from pybroker.pipeline.archive.manifest import (
 if TYPE_CHECKING:
     from pybroker.pipeline.archive.table_log import TableLog
 
-__all__ = ["FORMATS", "batch", "compaction", "data_file", "log_of", "need_format", "rows_read_by"]
+__all__ = [
+    "FORMATS",
+    "batch",
+    "compaction",
+    "data_file",
+    "delete_first_offset",
+    "iceberg_table",
+    "log_of",
+    "need_format",
+    "rows_read_by",
+]
 
 FORMATS = ("delta", "iceberg")
 _LIBRARIES = {"delta": ("deltalake",), "iceberg": ("pyiceberg", "sqlalchemy")}
@@ -81,3 +91,20 @@ def rows_read_by(name: str, root: Path, table: str = "data") -> list[dict[str, A
         newest = max((root / "iceberg" / table / "metadata").glob("*.metadata.json"))
         found = StaticTable.from_metadata(str(newest)).scan().to_arrow()
     return sorted(found.to_pylist(), key=lambda row: (row["topic"], row["partition"], row["offset"]))
+
+
+def delete_first_offset(name: str, root: Path) -> None:
+    """Deletes the rows with offset 0 as another writer does, which replaces their files."""
+    if name == "delta":
+        from deltalake import DeltaTable
+
+        DeltaTable(str(root / "data")).delete('"offset" = 0')
+    else:
+        iceberg_table(root).delete("offset = 0")
+
+
+def iceberg_table(root: Path) -> Any:
+    """Returns the table as PyIceberg opens it."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    return SqlCatalog("archive", uri=f"sqlite:///{root}/iceberg/catalog.sqlite").load_table(("archive", "data"))
