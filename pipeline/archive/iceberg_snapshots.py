@@ -18,13 +18,16 @@ def expire_many(table: Any) -> None:
 
 
 def expire_older(table: Any, until_ms: int) -> None:
-    """Removes the snapshots of a time before, in milliseconds since 1970, except the current one."""
+    """Removes the snapshots of a time before, in milliseconds since 1970, except those that are in use."""
     _expire(table, [each for each in table.snapshots() if each.timestamp_ms < until_ms])
 
 
 def _expire(table: Any, snapshots: list[Any]) -> None:
-    current = table.current_snapshot()
-    old = {each.snapshot_id: each for each in snapshots if current is None or each.snapshot_id != current.snapshot_id}
+    """Removes these snapshots except the current one and those with a tag or branch, which Iceberg protects."""
+    used = {reference.snapshot_id for reference in table.refs().values()}
+    if (current := table.current_snapshot()) is not None:
+        used.add(current.snapshot_id)
+    old = {each.snapshot_id: each for each in snapshots if each.snapshot_id not in used}
     if not old:
         return
     kept = [each for each in table.snapshots() if each.snapshot_id not in old]

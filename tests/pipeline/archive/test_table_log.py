@@ -16,6 +16,7 @@ from support.spark.table_logs import (
     compaction,
     data_file,
     delete_first_offset,
+    iceberg_table,
     log_of,
     need_format,
     rows_read_by,
@@ -341,4 +342,28 @@ def test_iceberg_table_keeps_few_snapshots_and_no_file_that_only_others_needed(
     assert len(list(metadata.glob("*.metadata.json"))) <= 11
     table.log.forget(2**42)
     assert len(list(metadata.glob("snap-*.avro"))) == 1
+    assert table.offsets() == list(range(24))
+
+
+@pytest.mark.parametrize("kind", ["tag", "branch"])
+def test_iceberg_snapshot_with_a_tag_or_branch_stays_when_old_ones_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    need_format("iceberg")
+    monkeypatch.setattr("pybroker.pipeline.archive.iceberg_snapshots._MOST", 5)
+    monkeypatch.setattr("pybroker.pipeline.archive.iceberg_snapshots._KEPT", 3)
+    table = Table("iceberg", tmp_path / "archive")
+    table.commit(batch(0, data_file(table.root, "f0", 0)))
+    table.catch_up()
+    other = iceberg_table(table.root)
+    first = other.current_snapshot().snapshot_id
+    changes = other.manage_snapshots()
+    (changes.create_tag if kind == "tag" else changes.create_branch)(first, "end of day").commit()
+    for number in range(1, 12):
+        table.commit(batch(number, data_file(table.root, f"f{number}", 2 * number)))
+        table.catch_up()
+    table.log.forget(2**42)
+    kept = iceberg_table(table.root)
+    assert [each.snapshot_id for each in kept.snapshots()] == [first, kept.current_snapshot().snapshot_id]
+    assert sorted(kept.scan(snapshot_id=first).to_arrow()["offset"].to_pylist()) == [0, 1]
     assert table.offsets() == list(range(24))
