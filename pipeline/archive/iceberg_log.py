@@ -29,7 +29,7 @@ from pyiceberg.manifest import DataFileContent, FileFormat
 from pyiceberg.typedef import Record
 from sqlalchemy.exc import SQLAlchemyError
 
-from .iceberg_snapshots import expire_many, expire_older
+from .iceberg_snapshots import NAMES, expire_many, expire_older, lineage
 from .log_entry import Changes, LogEntry, LogError, RaceError
 from .log_files import distinct_columns, table_columns, topic_and_date
 from .manifest import KINDS, DataFile
@@ -77,9 +77,7 @@ class IcebergLog:
                 return
             known = {self._inner(file): file for file in self._known(table)} if changes.removed else {}
             changes.check_removed(known)
-            properties = {
-                _property(kind): str(number) for kind, number in {**_reached(table), **changes.reached}.items()
-            }
+            properties = {NAMES[kind]: str(number) for kind, number in {**_reached(table), **changes.reached}.items()}
             with table.transaction() as change:
                 snapshot = change.update_snapshot({"pybroker": changes.name, **properties})
                 with snapshot.overwrite() if changes.removed else snapshot.merge_append() as files:
@@ -165,22 +163,15 @@ def _changes(table: Any, entry: LogEntry) -> Changes | None:
 
 
 def _reached(table: Any) -> dict[str, int]:
-    """Returns the newest commits that the table holds, by kind. Snapshots of other writers do not name any."""
-    names = [_property(kind) for kind in KINDS]
-    snapshot = table.current_snapshot()
-    while snapshot is not None:
-        found = snapshot.summary.additional_properties
-        if all(name in found for name in names):
-            return {kind: int(found[_property(kind)]) for kind in KINDS}
-        parent = snapshot.parent_snapshot_id
-        snapshot = None if parent is None else table.snapshot_by_id(parent)
-        if snapshot is None:
-            raise LogError("no snapshot names the commits that the table holds; were snapshots expired?")
+    """Returns the newest commits that the table holds, by kind."""
+    if not (snapshots := lineage(table)):
+        return dict.fromkeys(KINDS, NONE_YET)
+    found = snapshots[-1].summary.additional_properties
+    if all(name in found for name in NAMES.values()):
+        return {kind: int(found[name]) for kind, name in NAMES.items()}
+    if snapshots[-1].parent_snapshot_id is not None:
+        raise LogError("no snapshot names the commits that the table holds; were snapshots expired?")
     return dict.fromkeys(KINDS, NONE_YET)
-
-
-def _property(kind: str) -> str:
-    return f"pybroker.{kind}"
 
 
 def _bounds(table: Any, file: DataFile) -> dict[str, Any]:

@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["expire_many", "expire_older"]
+from .manifest import KINDS
+
+__all__ = ["NAMES", "expire_many", "expire_older", "lineage"]
+
+NAMES = {kind: f"pybroker.{kind}" for kind in KINDS}
+"""Properties of a snapshot that name the newest commits that it holds, by kind. Other writers do not set them."""
 
 _MOST = 60
 _KEPT = 30
 """A query needs its snapshot only until it has found the files to read."""
+
+
+def lineage(table: Any) -> list[Any]:
+    """Returns the current snapshot and its ancestors up to the newest one that names commits."""
+    found = []
+    snapshot = table.current_snapshot()
+    while snapshot is not None:
+        found.append(snapshot)
+        parent = snapshot.parent_snapshot_id
+        is_last = parent is None or snapshot.summary.additional_properties.keys() >= set(NAMES.values())
+        snapshot = None if is_last else table.snapshot_by_id(parent)
+    return found
 
 
 def expire_many(table: Any) -> None:
@@ -23,10 +40,11 @@ def expire_older(table: Any, until_ms: int) -> None:
 
 
 def _expire(table: Any, snapshots: list[Any]) -> None:
-    """Removes these snapshots except the current one and those with a tag or branch, which Iceberg protects."""
+    """Removes these snapshots except those with a tag or branch, which Iceberg protects, and those from the current one
+    to the newest one that names commits: after another writer's change, the next job looks for it.
+    """
     used = {reference.snapshot_id for reference in table.refs().values()}
-    if (current := table.current_snapshot()) is not None:
-        used.add(current.snapshot_id)
+    used |= {each.snapshot_id for each in lineage(table)}
     old = {each.snapshot_id: each for each in snapshots if each.snapshot_id not in used}
     if not old:
         return

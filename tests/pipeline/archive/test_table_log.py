@@ -367,3 +367,21 @@ def test_iceberg_snapshot_with_a_tag_or_branch_stays_when_old_ones_are_removed(
     assert [each.snapshot_id for each in kept.snapshots()] == [first, kept.current_snapshot().snapshot_id]
     assert sorted(kept.scan(snapshot_id=first).to_arrow()["offset"].to_pylist()) == [0, 1]
     assert table.offsets() == list(range(24))
+
+
+def test_job_finds_its_iceberg_commits_after_old_snapshots_were_removed_behind_another_writer(tmp_path: Path) -> None:
+    need_format("iceberg")
+    table = Table("iceberg", tmp_path / "archive")
+    for number in range(3):
+        table.commit(batch(number, data_file(table.root, f"f{number}", 2 * number)))
+        table.catch_up()
+    for offset in range(2):
+        iceberg_table(table.root).delete(f"offset = {offset}")
+    table.log.forget(2**42)
+    assert len(iceberg_table(table.root).snapshots()) == 3
+    assert table.log.last("batch") == 2
+    table.commit(batch(3, data_file(table.root, "f3", 6)))
+    table.catch_up()
+    assert table.offsets() == [2, 3, 4, 5, 6, 7]
+    table.log.forget(2**42)
+    assert len(iceberg_table(table.root).snapshots()) == 1
