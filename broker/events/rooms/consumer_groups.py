@@ -31,6 +31,15 @@ CONSUMER_GROUPS = (
         "Let the members subscribe to fewer topics, or raise max.message.bytes of __consumer_offsets.",
     ),
     event(
+        "consumer-group.conversion-failed",
+        "ERROR",
+        "broker/coordinator/group/migration/upgrades.py",
+        "group %s: not converted to a consumer group",
+        "group",
+        "A classic group could not be made a consumer group. It stays classic, and the client that joined is refused.",
+        "Report it as a bug, with the traceback.",
+    ),
+    event(
         "consumer-group.downgraded",
         "INFO",
         "broker/coordinator/group/migration/conversions.py",

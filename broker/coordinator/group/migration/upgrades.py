@@ -58,6 +58,6 @@ class Upgrades:
 
     def _fail(self, group_id: str, end: Callable[[UpgradeOutcome], None], error: Exception) -> None:
         if not isinstance(error, KafkaError):
-            logger.error("group %s not converted to a consumer group", group_id, exc_info=error)
+            logger.error("group %s: not converted to a consumer group", group_id, exc_info=error)
             error = UnknownServerError("The group could not be converted to a consumer group.")
         end(error)
