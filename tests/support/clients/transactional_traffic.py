@@ -94,11 +94,11 @@ def _values(number: int) -> list[str]:
 
 
 def _ends(consumer: Consumer, places: list[TopicPartition]) -> list[int]:
-    """The high watermarks; none while a new leader does not know its own yet (KIP-207)."""
+    """The high watermarks; none while a leader is not known, or does not know its own yet (KIP-207)."""
     try:
         return [consumer.get_watermark_offsets(place, timeout=_ANSWER_S)[1] for place in places]
     except KafkaException as error:
-        if error.args[0].code() != KafkaError.OFFSET_NOT_AVAILABLE:
+        if error.args[0].code() not in (KafkaError.OFFSET_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION):
             raise
         return []
 
@@ -116,7 +116,7 @@ def read_committed(servers: str, topic: str, partitions: int, amount: int) -> li
 
     def has_all() -> bool:
         if len(values) >= amount and not ends:
-            ends.extend(_ends(consumer, places))
+            ends.extend(await_answer(lambda: _ends(consumer, places), bool, f"the ends of {topic}", READS))
         return bool(ends) and all(read >= end for read, end in zip(read_to, ends, strict=True))
 
     while not has_all():
