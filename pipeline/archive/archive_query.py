@@ -65,8 +65,8 @@ class Archive:
         self._logs = logs_of(self._files, table_format)
         self._values = values
         self._schema: ValueSchema | None = None
-        topic = None if values is None else values.dead_letters
-        self._dead_letters = None if topic is None else DeadLetterTopic(spark, source, topic)
+        letters = None if values is None else values.dead_letters
+        self._dead_letters = None if letters is None else DeadLetterTopic(spark, source, *letters)
         self.done = DoneCommits()
 
     def start(self, *, available_now: bool, every: str = "0 seconds") -> StreamingQuery:

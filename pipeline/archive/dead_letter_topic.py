@@ -10,18 +10,20 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 from ...client.given_options import OptionError
 from ..columns.row_ddl import HEADERS_DDL
 from ..options.options import Options
 from ..options.read_options import KNOWN
 from ..options.subscription import reads_topic, subscription_of
+from ..options.write_options import write_options
 from .archive_rows import DEAD_LETTERS, TABLE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
-__all__ = ["DeadLetterTopic"]
+__all__ = ["DeadLetterTopic", "sink_options"]
 
 _COLUMNS = f"key binary, value binary, partition int, offset bigint, error string, topic string{HEADERS_DDL}"
 _HEADERS_TYPE = HEADERS_DDL.partition("headers ")[2]
@@ -30,6 +32,9 @@ _PREFIX = "dead-letter."
 _CONNECTION = ("kafka.bootstrap.servers", "kafka.client.id", "kafka.security.", "kafka.ssl.", "kafka.sasl.")
 _PATIENCE = "kafka.socket.connection.setup.timeout.ms"
 """Brokers may restart while the job runs."""
+_MOST_BYTES = "1000000000"
+"""The most that librdkafka allows, so that only the topic limits the size of dead letters."""
+_SIZES = ("kafka.max.request.size", "kafka.message.max.bytes")
 _TRANSACTIONS = "pybroker-archive"
 """Prefix of the transactional ids; the query's id follows."""
 
@@ -37,15 +42,18 @@ _TRANSACTIONS = "pybroker-archive"
 class DeadLetterTopic:
     """A topic in the cluster of the source."""
 
-    def __init__(self, spark: SparkSession, source: Mapping[str, str], topic: str) -> None:
-        """`source`: options of the source. Raises OptionError if the job reads that topic, because it would send its
-        own dead letters again.
+    def __init__(
+        self, spark: SparkSession, source: Mapping[str, str], topic: str, given: Mapping[str, str] | None = None
+    ) -> None:
+        """`source`: options of the source. `given`: further ones of the producer. Raises OptionError, also if the job
+        reads that topic, because it would send its own dead letters again.
         """
         if reads_topic(subscription_of(Options(source, KNOWN)), topic):
             raise OptionError(f"the job reads the topic {topic}, so it can't be the topic of dead letters")
         self._spark = spark
-        self._options = {name: text for name, text in source.items() if name.startswith(_CONNECTION)}
-        self._options |= {"topic": topic, "kafka.transactional.id": _TRANSACTIONS, _PATIENCE: "60000"}
+        self._options = sink_options(source, topic, given or {})
+        if given:
+            _check_producer(self._options)
 
     def send(self, staged: str) -> None:
         """Sends the dead letters among the staged files of a micro-batch: in one task and in one order, because a
@@ -56,6 +64,23 @@ class DeadLetterTopic:
         rows = rows.coalesce(1).sortWithinPartitions("topic", "partition", "offset")
         sent = rows.select("key", "value", _headers().alias("headers"))
         sent.write.format("pybroker").mode("append").options(**self._options).save()
+
+
+def sink_options(source: Mapping[str, str], topic: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Returns the options of the sink: those of the source's connection, overridden by `given`."""
+    found = {name: text for name, text in source.items() if name.startswith(_CONNECTION)}
+    found[_PATIENCE] = "60000"
+    further = {name.lower(): text for name, text in given.items()}
+    if not further.keys() & set(_SIZES):
+        found["kafka.message.max.bytes"] = _MOST_BYTES
+    return found | further | {"topic": topic, "kafka.transactional.id": _TRANSACTIONS}
+
+
+def _check_producer(options: Mapping[str, str]) -> None:
+    """Raises OptionError for an option that the producer refuses, before there is a dead letter."""
+    from ..topics.topic_writer import checked_producer
+
+    checked_producer(write_options(options, StructType([StructField("value", BinaryType())]), overwrite=False))
 
 
 def _headers() -> Column:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from ..values.registry import SchemaRegistry
 from ..values.schema_text import SchemaError
@@ -30,7 +30,8 @@ class WantedValues:
         format: JSON, AVRO or PROTOBUF.
         given: whether the user named a schema; otherwise the stored one is used, if there is one.
         schema: finds the schema: reads files, asks the registry, or looks at a sample of the topic.
-        dead_letters: topic for records whose values can't be decoded; None: they are only in the table.
+        dead_letters: topic for records whose values can't be decoded, and options of its producer; None: they are only
+            in the table.
         case_sensitive: whether the session tells names apart that differ only by case.
     """
 
@@ -38,7 +39,7 @@ class WantedValues:
     given: bool
     schema: Callable[[], ValueSchema]
     registry: SchemaRegistry | None = None
-    dead_letters: str | None = None
+    dead_letters: tuple[str, Mapping[str, str]] | None = field(default=None, repr=False)
     case_sensitive: bool = False
 
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["add_value_arguments", "check_values", "wanted_values"]
 
 _FORMATS = _JSON, _AVRO, _PROTOBUF = ("json", "avro", "protobuf")
-_NEED_FORMAT = ("value_schema", "value_message", "schema_registry", "registry_config", "schema_ids", "dead_letters")
+_OF_LETTERS = ("dead_letters", "dead_letters_option")
+_NEED_FORMAT = ("value_schema", "value_message", "schema_registry", "registry_config", "schema_ids", *_OF_LETTERS)
 _USER, _CA = "basic.auth.user.info", "ssl.ca.location"
 _SOURCE, _OF_USER = "basic.auth.credentials.source", "USER_INFO"
 _PREFIX = "schema.registry."
@@ -69,6 +70,9 @@ def add_value_arguments(parser: JobParser) -> None:
         help="also send records whose values can't be decoded to this topic of the same cluster, once each for readers "
         "of committed records, with headers dead-letter.topic, .partition, .offset and .error",
     )
+    parser.add_settings(
+        "--dead-letters-option", "an option of the producer of dead letters, such as kafka.compression.type=zstd"
+    )
 
 
 def check_values(options: argparse.Namespace) -> None:
@@ -85,6 +89,8 @@ def check_values(options: argparse.Namespace) -> None:
         raise JobError("--value-message needs --value-format protobuf", BAD_INPUT)
     if options.registry_config is not None and options.schema_registry is None:
         raise JobError("--registry-config needs --schema-registry", BAD_INPUT)
+    if options.dead_letters_option and options.dead_letters is None:
+        raise JobError("--dead-letters-option needs --dead-letters", BAD_INPUT)
     if options.value_format != _JSON and options.value_schema is None:
         if options.schema_registry is None:
             raise JobError(f"{options.value_format} needs --value-schema or --schema-registry", BAD_INPUT)
@@ -107,7 +113,8 @@ def wanted_values(spark: SparkSession, options: argparse.Namespace, source: Mapp
     # Decoders of JSON need no schema of the registry.
     asked = None if options.value_format == _JSON else registry
     given, exact = options.value_schema is not None, is_case_sensitive(spark)
-    return WantedValues(options.value_format, given, schema, asked, options.dead_letters, exact)
+    letters = None if options.dead_letters is None else (options.dead_letters, dict(options.dead_letters_option))
+    return WantedValues(options.value_format, given, schema, asked, letters, exact)
 
 
 def _registry(options: argparse.Namespace) -> SchemaRegistry | None:

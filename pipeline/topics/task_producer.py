@@ -104,12 +104,14 @@ class TaskProducer:
             except BufferError:  # the producer's queue is full
                 self._producer.poll(_QUEUE_FULL_WAIT_S)
             except KafkaException as error:
-                raise WriteError(f"A record for {topic} was refused: {error.args[0].str()}") from None
+                advice = _advice(error.args[0], "raise 'kafka.max.request.size'")
+                raise WriteError(f"A record for {topic} was refused: {error.args[0].str()}{advice}") from None
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is None or self._failure is not None:
             return
         self._failure = f"A record for {message.topic()} could not be written: {error.str()}"
+        self._failure += _advice(error, "raise max.message.bytes of the topic, or set 'kafka.compression.type'")
         if error.code() in _LATE and self._cause is not None:
             self._failure += f" ({self._cause})"
 
@@ -132,6 +134,10 @@ def _until_done(step: Callable[[], None]) -> None:
         except KafkaException as error:
             if not error.args[0].retriable() or attempt == _MOST_RETRIES:
                 raise WriteError(f"A transaction failed: {error.args[0].str()}") from None
+
+
+def _advice(error: KafkaError, on_size: str) -> str:
+    return f": {on_size}" if error.code() == KafkaError.MSG_SIZE_TOO_LARGE else ""
 
 
 def _bytes(content: str | bytes | None) -> bytes | None:

@@ -33,6 +33,10 @@ NEEDED = ["--bootstrap-servers", "b:9092", "--topics", "a,b", "--to", "/lake"]
         (["archive", *NEEDED, "--max-records", "0"], "argument --max-records: 0 must be greater than 0"),
         (["archive", *NEEDED, "--value-format", "xml"], "argument --value-format: invalid choice: 'xml'"),
         (["archive", *NEEDED, "--dead-letters", "t"], "--dead-letters needs --value-format"),
+        (
+            ["archive", *NEEDED, "--value-format", "json", "--dead-letters-option", "kafka.acks=all"],
+            "--dead-letters-option needs --dead-letters",
+        ),
         (["archive", *NEEDED, "--value-format", "json", "--json-schema", "a int"], "--json-schema can't be used with"),
         (["archive", *NEEDED, "--value-format", "avro"], "avro needs --value-schema or --schema-registry"),
         (
