@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
 from ...base.topic_partition import TopicPartition
 from .archive_rows import DATA, DEAD_LETTERS, PARTITIONED_BY, commits_of, read_archive
+from .batch_ranges import NO_VALUE
 from .file_rows import rows_by_file
 from .manifest import DataFile, PartitionRows, current_files, replaced_files
 from .manifest_faults import manifest_faults
@@ -58,7 +59,7 @@ def row_faults(table: str, named: dict[str, DataFile], rows: DataFrame) -> Itera
     found: dict[str, set[PartitionRows]] = {path: set() for path in named}
     # As text: Python's dates end with the year 9999.
     for row in rows_by_file(rows.withColumn("date", F.col("date").cast("string")), *PARTITIONED_BY).collect():
-        path = f"{table}/topic={row['topic']}/date={row['date']}/{row['file']}"
+        path = f"{table}/topic={row['topic'] or NO_VALUE}/date={row['date']}/{row['file']}"
         found[path].add(PartitionRows(row["partition"], row["rows"], row["first"], row["last"]))
     for path, file in sorted(named.items()):
         if found[path] != set(file.partitions):

@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..options.read_options import ReadOptions, stream_options
+from ..options.read_options import ReadOptions
 from ..topics.offset_ranges import OffsetRange
 from ..topics.source_offsets import SourceOffsets
 from ..topics.spark_release import bounded_source, start_available_now
 from ..values.value_schema import ValueSchema
 from .archive_rows import DATA, DEAD_LETTERS, PARTITIONED_BY, TABLE, archive_rows
-from .batch_ranges import batch_limits, batch_ranges, check_ranges
+from .batch_ranges import archive_options, batch_limits, batch_ranges, check_ranges
 from .day_files import CODECS, WrittenFile, write_range
 from .dead_letter_topic import DeadLetterTopic
 from .done_commits import DoneCommits
@@ -57,7 +57,7 @@ class Archive:
         """
         self._spark = spark
         self._given = dict(source)
-        self._source: ReadOptions = stream_options(self._given)
+        self._source: ReadOptions = archive_options(self._given)
         self._json_schema = json_schema
         self._files = HadoopFiles(spark, root)
         self._table = TableCommits(self._files)

@@ -8,15 +8,29 @@ checkpoint/offsets/<batch id>      v1
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ...base.topic_partition import TopicPartition
+from ...client.given_options import OptionError
 from ..options.partition_json import PartitionNumbers
+from ..options.read_options import ReadOptions, stream_options
+from ..options.subscription import TopicPattern, reads_topic
 from ..topics.stream_position import Position, beginning_of, offsets_of
 from .commit_reader import TableFiles
 from .manifest import DataFile, ManifestError, Ranges
 
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""The directory name that stands for null in Spark's tables, so that readers would lose the name of such a topic."""
+_REFUSED = f"the topic {NO_VALUE} can't be archived, because Spark reads a directory of that name as null"
 _VERSION = "v1"
+
+
+def archive_options(given: Mapping[str, str]) -> ReadOptions:
+    """Checks the options of the source of an archive. Raises OptionError."""
+    found = stream_options(given)
+    if not isinstance(found.subscription, TopicPattern) and reads_topic(found.subscription, NO_VALUE):
+        raise OptionError(_REFUSED)
+    return found
 
 
 def batch_ranges(files: TableFiles, checkpoint: str, batch_id: int) -> Ranges:
@@ -50,8 +64,12 @@ def _position(files: TableFiles, checkpoint: str, batch_id: int) -> Position:
 
 
 def check_ranges(name: str, files: Iterable[DataFile], ranges: Ranges) -> None:
-    """Checks that the rows of files are within the ranges of a commit. Raises ManifestError."""
+    """Checks that the rows of files are within the ranges of a commit, and their topics can be archived. Raises
+    ManifestError.
+    """
     for file in files:
+        if file.topic == NO_VALUE:
+            raise ManifestError(f"{name}: {_REFUSED}: start a new table whose pattern does not match it")
         for each in file.partitions:
             start, end = ranges[TopicPartition(file.topic, each.partition)]
             if not start <= each.first <= each.last < end:

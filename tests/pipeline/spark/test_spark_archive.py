@@ -270,3 +270,17 @@ def test_user_configuration_overrides_defaults_of_jobs(spark: "SparkSession", mo
         assert made.conf.get("spark.sql.session.timeZone") == "UTC", "as the context was started with"
         assert made.conf.get("spark.sql.test.default") == "1"
         assert made.conf.get("spark.sql.test.chosen") == "2"
+
+
+def test_rows_in_a_directory_that_means_null_are_checked_by_its_name(spark: "SparkSession", tmp_path: Path) -> None:
+    from pybroker.pipeline.archive.archive_check import row_faults
+    from pybroker.pipeline.archive.batch_ranges import NO_VALUE
+    from pybroker.pipeline.archive.manifest import DataFile, PartitionRows
+
+    rows = spark.sql("select cast(null as string) topic, '2026-11-21' date, 0 partition, 7L offset")
+    rows.coalesce(1).write.partitionBy("topic", "date").parquet(str(tmp_path / "data"))
+    (path,) = (str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*.parquet"))
+    for last in (7, 8):
+        named = {path: DataFile(path, NO_VALUE, 1, (PartitionRows(0, 1, 7, last),))}
+        found = list(row_faults("data", named, spark.read.parquet(str(tmp_path / "data"))))
+        assert len(found) == last - 7
