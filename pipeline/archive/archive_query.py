@@ -23,7 +23,7 @@ from .manifest import Commit, DataFile, PartitionRows, Ranges, batch_name
 from .manifest_shortening import ManifestShortening
 from .table_commits import STAGING, Attempt, TableCommits
 from .table_files import HadoopFiles
-from .table_formats import PARQUET, logs_of
+from .table_formats import PARQUET, check_columns, logs_of
 from .table_values import WantedValues, fixed_schema
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Archive:
     def commit_batch(self, frame: DataFrame, batch_id: int) -> None:
         """Commits a micro-batch unless it is committed already: Spark repeats the last one after a crash.
 
-        Raises ManifestError if the table has a different batch with that number.
+        Raises ManifestError if the table has another batch with that number, or could not take the files' columns.
         """
         name = batch_name(batch_id)
         ranges = batch_ranges(self._files, CHECKPOINT, batch_id)
@@ -92,6 +92,7 @@ class Archive:
             return
         prepared, letters = self._table.prepared(name, ranges), self._dead_letters
         attempt = prepared or self._attempt(frame, batch_id, ranges)
+        check_columns(self._logs, self._files, f"{STAGING}/{attempt.directory}", attempt.moves)
         if letters is not None and any(path.startswith(f"{TABLE}={DEAD_LETTERS}/") for path in attempt.moves):
             if prepared is None:
                 self._table.prepare(attempt)
@@ -148,8 +149,7 @@ class Archive:
         return self._staged_files(name, directory)
 
     def _decode(self) -> Callable[[str], Column] | None:
-        schema, values = self._schema, self._values
-        if schema is None or values is None:
+        if (schema := self._schema) is None or (values := self._values) is None:
             return None
         return lambda column: schema.decode(column, values.registry)
 

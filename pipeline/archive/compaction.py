@@ -35,7 +35,7 @@ from .manifest import (
 from .summary import newest
 from .table_commits import COMPACTING, TableCommits
 from .table_files import HadoopFiles
-from .table_formats import logs_of
+from .table_formats import check_columns, logs_of
 from .table_log import TableLogs
 
 if TYPE_CHECKING:
@@ -117,8 +117,10 @@ class Compaction:
         written = self._written_files(name, directory, groups)
         replaces = tuple(file.path for group in groups for file in group)
         self._check_that_all_are_current(number, replaces)
+        moves = {source: file.path for source, file in written.items()}
+        check_columns(logs_of(self._files), self._files, f"{COMPACTING}/{directory}", moves)
         commit = Commit(name, {}, tuple(written.values()), replaces)
-        self._table.publish(commit, directory, {source: file.path for source, file in written.items()})
+        self._table.publish(commit, directory, moves)
         return commit
 
     def _frame_of(self, group: Group) -> DataFrame | None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import deltalake
+import pyarrow as pa
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 
@@ -31,6 +33,8 @@ class DeltaLog:
     def __init__(self, root: Path, table: str) -> None:
         self._root = root
         self._table = table
+        self._known_columns: list[pa.Schema] = []
+        """Schemas of files whose columns the table has."""
 
     def last(self, kind: str) -> int:
         with _errors():
@@ -45,7 +49,10 @@ class DeltaLog:
                 changes = _changes(delta, entry)
             if delta is None or changes is None:
                 return
-            if self._add_new_columns(delta, changes.typical):
+            is_wider = False
+            for columns in distinct_columns(self._root, changes.typical):
+                is_wider = _add_new_columns(delta, columns) or is_wider
+            if is_wider:
                 changes = _changes(delta, entry)  # the table's state is a newer one now
             if changes is None:
                 return
@@ -66,6 +73,17 @@ class DeltaLog:
         with _errors():
             return {} if (delta := self._opened()) is None else self._sizes(delta)
 
+    def check_columns(self, file: Path) -> None:
+        """Tries it with an empty table, because delta-rs merges columns only in a table."""
+        if (columns := table_columns(file)) in self._known_columns:
+            return
+        with _errors(), TemporaryDirectory() as directory:
+            delta = self._opened()
+            schema = columns if delta is None else delta.schema()
+            tried = deltalake.DeltaTable.create(directory, schema, partition_by=_PARTITIONED_BY)
+            if not _add_new_columns(tried, columns) and delta is not None:
+                self._known_columns.append(columns)
+
     def forget(self, until_ms: int) -> None:
         """Does nothing: delta-rs drops old versions by `delta.logRetentionDuration`."""
 
@@ -74,6 +92,7 @@ class DeltaLog:
         return deltalake.DeltaTable(place) if deltalake.DeltaTable.is_deltatable(place) else None
 
     def _created(self, file: DataFile) -> Any:
+        self._known_columns = []
         columns = table_columns(self._root / file.path)
         place = str(self._root / self._table)
         return deltalake.DeltaTable.create(place, columns, mode="ignore", partition_by=_PARTITIONED_BY)
@@ -82,19 +101,6 @@ class DeltaLog:
         rows = delta.get_add_actions(flatten=True)
         paths, sizes = rows["path"].to_pylist(), rows["size_bytes"].to_pylist()
         return {f"{self._table}/{path}": size for path, size in zip(paths, sizes, strict=True)}
-
-    def _add_new_columns(self, delta: Any, files: Sequence[DataFile]) -> bool:
-        """Adds the columns, also inside others, that a job with another JSON schema wrote. Returns whether there were
-        any.
-        """
-        is_changed = False
-        for columns in distinct_columns(self._root, files):
-            known = {field.name: field.type for field in delta.schema().fields}
-            fields = deltalake.Schema.from_arrow(columns).fields
-            if new := [field for field in fields if known.get(field.name) != field.type]:
-                delta.alter.add_columns(new)
-                is_changed = True
-        return is_changed
 
     def _actions(self, changes: Changes) -> list[AddAction | RemoveAction]:
         now_ms = int(time.time() * 1000)
@@ -113,6 +119,15 @@ class DeltaLog:
         ]
         removed = [RemoveAction(path[start:], False, now_ms, None, _partition_values(path)) for path in changes.removed]
         return [*added, *removed]
+
+
+def _add_new_columns(delta: Any, columns: pa.Schema) -> bool:
+    """Adds the columns, also inside others, that the table lacks. Returns whether there were any."""
+    known = {field.name: field.type for field in delta.schema().fields}
+    fields = deltalake.Schema.from_arrow(columns).fields
+    if new := [field for field in fields if known.get(field.name) != field.type]:
+        delta.alter.add_columns(new)
+    return bool(new)
 
 
 def _changes(delta: Any, entry: LogEntry) -> Changes | None:

@@ -24,6 +24,7 @@ from pyiceberg.exceptions import (
     ValidationError,
     ValidationException,
 )
+from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException
 from pyiceberg.manifest import DataFile as IcebergFile
 from pyiceberg.manifest import DataFileContent, FileFormat
 from pyiceberg.typedef import Record
@@ -39,6 +40,7 @@ ICEBERG = "iceberg"
 CATALOG = f"{ICEBERG}/catalog.sqlite"
 NAMESPACE = "archive"
 _FIRST_DAY = date(1970, 1, 1)
+_REFUSALS = (SQLAlchemyError, UnsupportedPyArrowTypeException, ValidationError, ValidationException, ValueError)
 _NAME_MAPPING = "schema.name-mapping.default"
 _PROPERTIES = {
     "commit.manifest-merge.enabled": "true",
@@ -92,6 +94,16 @@ class IcebergLog:
             known = [] if table is None else self._known(table)
             return {self._inner(file): file.file_size_in_bytes for file in known}
 
+    def check_columns(self, file: Path) -> None:
+        """Tries it with changes that are not committed."""
+        if (columns := table_columns(file)) in self._known_columns:
+            return
+        with self._opened() as (catalog, table):
+            if table is None:
+                catalog.create_table_transaction(self._name, columns, str(self._root / ICEBERG / self._table))
+            else:
+                table.update_schema().union_by_name(columns)
+
     def forget(self, until_ms: int) -> None:
         with self._opened() as (_, table):
             if table is not None:
@@ -110,7 +122,7 @@ class IcebergLog:
                 yield catalog, table
         except (CommitFailedException, TableAlreadyExistsError) as error:
             raise RaceError(str(error)) from None
-        except (SQLAlchemyError, ValidationError, ValidationException, ValueError) as error:
+        except _REFUSALS as error:
             raise LogError(str(error)) from None
 
     def _created(self, catalog: Any, file: DataFile) -> Any:

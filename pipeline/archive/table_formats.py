@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,14 @@ def logs_of(files: HadoopFiles, wanted: str = PARQUET) -> list[TableLogs]:
         return []
     names = [name for name, sign in _SIGNS.items() if name == wanted or files.exists(sign)]
     return [TableLogs(name, {table: log_class(name)(Path(place), table) for table in _TABLES}) for name in names]
+
+
+def check_columns(logs: Iterable[TableLogs], files: HadoopFiles, directory: str, moves: Mapping[str, str]) -> None:
+    """Raises ManifestError if the tables could not take the files of a commit, which are in a directory of the archive,
+    for their columns. `moves`: path in the directory → path in the table.
+    """
+    for each in logs:
+        each.check_columns(Path(files.local_path or "") / directory, moves)
 
 
 def log_class(name: str) -> Callable[[Path, str], TableLog]:

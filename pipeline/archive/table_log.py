@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Protocol
 
 from .log_entry import LogEntry, LogError, RaceError, check_has
@@ -33,6 +34,9 @@ class TableLog(Protocol):
 
     def files(self) -> dict[str, int]:
         """Returns the bytes of the current files, by path."""
+
+    def check_columns(self, file: Path) -> None:
+        """Raises LogError if the table could not take a file, for its columns. It need not be in its place yet."""
 
     def forget(self, until_ms: int) -> None:
         """Drops states of the table that ended before that time, if the format keeps them until then."""
@@ -75,6 +79,16 @@ class TableLogs:
             if there[path] != size:
                 lines.append(f"the {self._name} table says {there[path]} bytes of {path}, the manifest {size}")
         return sorted(lines)
+
+    def check_columns(self, directory: Path, moves: Mapping[str, str]) -> None:
+        """Raises ManifestError if a table could not take the files of a commit, all of the same columns, for these.
+        `moves`: path in the directory → path in the table.
+        """
+        for table, log in self._logs.items():
+            staged = [source for source, target in moves.items() if target.startswith(f"{table}/")]
+            with self._errors():
+                for path in staged[:1]:
+                    log.check_columns(directory / path)
 
     def check_has(self, paths: Collection[str]) -> None:
         """Raises ManifestError if another writer changed a table: its log, which has caught up, lacks one of these."""

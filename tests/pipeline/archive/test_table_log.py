@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -278,6 +279,38 @@ def test_column_with_another_type_is_refused_in_one_line(table: Table) -> None:
     with pytest.raises(ManifestError, match=rf"^the {table.name} table: .*string") as raised:
         table.catch_up()
     assert "\n" not in str(raised.value)
+
+
+def test_columns_are_refused_before_a_commit_that_the_table_could_not_take(table: Table) -> None:
+    first, other = data_file(table.root, "a", 0, json={"id": 7}), data_file(table.root, "b", 2, json={"id": "x"})
+    more = data_file(table.root, "c", 2, json={"id": 7, "name": "x"})
+    check = {
+        each: partial(table.logs.check_columns, table.root, {each.path: each.path}) for each in (first, other, more)
+    }
+    check[other]()
+    table.commit(batch(0, first))
+    table.catch_up()
+    check[more]()
+    for _ in range(2):
+        with pytest.raises(ManifestError, match=rf"^the {table.name} table: .*string") as raised:
+            check[other]()
+        assert "\n" not in str(raised.value)
+    assert {type(row["json"]["id"]) for row in rows_read_by(table.name, table.root)} == {int}
+    table.commit(batch(1, more))
+    table.catch_up()
+    assert [row["json"]["name"] for row in rows_read_by(table.name, table.root)] == [None, None, "x", "x"]
+
+
+def test_columns_of_deprecated_timestamps_are_refused_before_a_commit(table: Table) -> None:
+    """Spark writes them unless told otherwise; they have no time zone."""
+    table.commit(batch(0, data_file(table.root, "a", 0)))
+    table.catch_up()
+    from pyarrow import parquet
+
+    rows = parquet.read_table(table.root / data_file(table.root, "b", 2).path)
+    parquet.write_table(rows, table.root / "b.parquet", use_deprecated_int96_timestamps=True, store_schema=False)
+    with pytest.raises(ManifestError, match=rf"^the {table.name} table: .*timestamp"):
+        table.logs.check_columns(table.root, {"b.parquet": "data/b.parquet"})
 
 
 def test_differences_between_log_and_manifest_are_named(table: Table) -> None:

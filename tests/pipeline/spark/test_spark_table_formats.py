@@ -124,3 +124,20 @@ def test_compaction_commits_nothing_when_another_writer_changed_the_table_of_a_f
         list(compaction.run())
     assert not list((archiving.root / "manifest").glob("compaction-*"))
     assert read_by(name, archiving.root) == rows
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_job_with_other_columns_than_the_table_of_a_format_commits_nothing(
+    spark: "SparkSession", servers: str, topic: str, tmp_path: Path, name: str
+) -> None:
+    need_format(name)
+    archiving = Archiving(spark, servers, tmp_path / "a table")
+    create_topic(servers, topic, 1)
+    for last in range(2):
+        good = produce(servers, [each._replace(value=b'{"id": 7}') for each in numbered(topic, [0], 5)])
+        if last:
+            with pytest.raises(Exception, match=f"the {name} table: .*string"):
+                archiving.run(subscribe=topic, json_schema="id string")
+        archiving.run(subscribe=topic, table_format=name, json_schema="id int")
+    assert [row["json"]["id"] for row in rows_read_by(name, archiving.root)] == [7] * (2 * len(good))
+    assert archiving.faults() == []
