@@ -91,8 +91,12 @@ class TableCommits(CommitReader):
         self._files.delete(self._prepared_path(name))
 
     def publish(self, commit: Commit, directory: str, moves: dict[str, str]) -> None:
-        """Commits the files in a staging directory. `moves`: path in the directory → path in the
-        table, for each file."""
+        """Commits the files in a staging directory. `moves`: path in the directory → path in the table, for each file.
+
+        Raises ManifestError if the table has a commit with that name: another job runs with the same checkpoint.
+        """
+        if self._files.exists(manifest_path(commit.name)):
+            raise ManifestError(f"{commit.name} was committed by another job meanwhile; run one job at a time")
         attempt = Attempt(commit, directory, moves)
         self._files.write_text(self._intent_path(commit.name), attempt.to_text())
         self._finish(attempt, is_done=False, is_new=True)

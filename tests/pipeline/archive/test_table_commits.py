@@ -86,6 +86,20 @@ def test_replacing_commit_keeps_rows_once_at_every_interruption(tmp_path: Path) 
         assert data_in(root) == sorted(current_files(table.all()))
 
 
+def test_second_job_that_publishes_the_same_batch_is_refused_and_moves_no_file(tmp_path: Path) -> None:
+    """A driver that lost its connection goes on beside the one that replaces it."""
+    jobs = [TableCommits(BreakingFiles(tmp_path)) for _ in range(2)]
+    commits = [commit_of(0, each) for each in "ab"]
+    assert not any(job.has(each.name, each.ranges) for job, each in zip(jobs, commits, strict=True))
+    moves = [stage(tmp_path, each, each) for each in "ab"]
+    jobs[0].publish(commits[0], "a", moves[0])
+    with pytest.raises(ManifestError, match=f"^{commits[0].name} was committed by another job meanwhile"):
+        jobs[1].publish(commits[1], "b", moves[1])
+    table = TableCommits(BreakingFiles(tmp_path))
+    assert table.recover() == []
+    assert (table.all(), data_in(tmp_path)) == ([commits[0]], ["data/a"])
+
+
 def test_replaced_files_are_deleted_after_the_given_time(tmp_path: Path) -> None:
     publish(tmp_path, commit_of(0, "a", "b", "c"), 1000)
     for number, (new, old) in enumerate((("A", "data/a"), ("B", "data/b"))):
