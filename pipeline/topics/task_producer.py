@@ -89,7 +89,7 @@ class TaskProducer:
     def _send(self, row: dict[str, Any]) -> None:
         topic = self.topic_of(row)
         partition = row.get("partition")
-        headers = row.get("headers")
+        headers = _headers(topic, row.get("headers"))
         while True:
             try:
                 self._producer.produce(
@@ -97,7 +97,7 @@ class TaskProducer:
                     value=_bytes(row["value"]),
                     key=_bytes(row.get("key")),
                     partition=_ANY_PARTITION if partition is None else partition,
-                    headers=None if headers is None else [(each["key"], each["value"]) for each in headers],
+                    headers=headers,
                     on_delivery=self._delivered,
                 )
                 return
@@ -138,6 +138,18 @@ def _until_done(step: Callable[[], None]) -> None:
 
 def _advice(error: KafkaError, on_size: str) -> str:
     return f": {on_size}" if error.code() == KafkaError.MSG_SIZE_TOO_LARGE else ""
+
+
+def _headers(
+    topic: str, given: Sequence[Mapping[str, Any] | None] | None
+) -> list[tuple[str, str | bytes | None]] | None:
+    """Raises WriteError for a header without a key."""
+    if given is None:
+        return None
+    found = [(each["key"], each["value"]) for each in given if each is not None and each["key"] is not None]
+    if len(found) != len(given):
+        raise WriteError(f"A record for {topic} has a header that is null or has no key")
+    return found
 
 
 def _bytes(content: str | bytes | None) -> bytes | None:
