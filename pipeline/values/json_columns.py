@@ -33,7 +33,8 @@ _NO_JSON = "the value is not JSON with these columns"
 _NO_SCHEMA_ID = "the value does not begin with 0 and a schema id"
 _TWO_SPELLINGS = "the value has two fields for one column, whose names differ only by case"
 _SAMPLE = 1000
-_END = "the end of the value"
+_END = str(uuid.uuid4())
+"""No value contains it, so that none can end the array of `_is_one_value` before its end."""
 _STRICT = {"allowSingleQuotes": "false"}
 
 

@@ -72,6 +72,7 @@ def test_value_is_one_json_object_of_valid_utf_8_and_nothing_else(spark: "SparkS
     good = [b'{"id":1}', b' {"id":1}\n', b'{"id":1,"name":"a]}, \xc3\xa4"}', b"{}"]
     bad = [
         *(b'{"id":1} garbage', b'{"id":1}{"id":2}', b'{"id":1},{"id":2}', b'{"id":1}] x', b'{"id":1}}', b'{"id":1},'),
+        b'{"id":1},"the end of the value"] garbage',
         *(b"{'id':1}", b'{"name":"\xff"}', b'\xff{"id":1}', b'[{"id":1}]', b"[]", b"", b"null", b'{"id":"7"}'),
     ]
     found = decoded(spark, [*good, *bad, None], decode_json("value", "id bigint, name string"))
