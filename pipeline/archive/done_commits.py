@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
+from .archive_rows import DEAD_LETTERS
 from .manifest import Commit
 
 MOST_KEPT = 100
@@ -12,12 +13,15 @@ MOST_KEPT = 100
 
 
 class DoneCommits:
-    """Totals of all commits. Iteration yields the newest commits, oldest first."""
+    """Totals of all commits. Iteration yields the newest commits, oldest first. `dead_letters`: rows whose values can't
+    be decoded, which are among `rows` too.
+    """
 
     def __init__(self) -> None:
         self._newest: deque[Commit] = deque(maxlen=MOST_KEPT)
         self.count = 0
         self.rows = 0
+        self.dead_letters = 0
         self.files = 0
         self.size_bytes = 0
 
@@ -26,6 +30,7 @@ class DoneCommits:
         self._newest.append(commit)
         self.count += 1
         self.rows += commit.rows
+        self.dead_letters += sum(file.rows for file in commit.files if file.path.startswith(f"{DEAD_LETTERS}/"))
         self.files += len(commit.files)
         self.size_bytes += sum(file.size_bytes for file in commit.files)
 

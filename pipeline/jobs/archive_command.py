@@ -95,20 +95,21 @@ def _archive(
     schema = None if options.json_schema is None else _schema_of(spark, options.json_schema)
     values = wanted_values(spark, options, source)
     archive = Archive(spark, source, options.to, schema, options.table_format, values)
+    done = archive.done
 
     def report(progress: Any) -> None:
         rows = archive.rows_of(progress.batchId)
         if rows or not progress.numInputRows:
             lag = measure_lag(read, reached_offsets(progress), time.time() * 1000)
             seconds = progress.batchDuration / 1000
-            metrics.report(Progress(archive.done.rows, archive.done.count, seconds, *lag))
+            metrics.report(Progress(done.rows, done.count, seconds, *lag, done.dead_letters))
             if rows:
                 say(progress_line(progress, rows, lag))
 
     was_stopped = watch(lambda: archive.start(available_now=options.available_now, every=options.every), stop, report)
-    done = archive.done
+    letters = f", {counted(done.dead_letters, 'dead letter')}" if done.dead_letters else ""
     say(
-        f"{'stopped' if was_stopped else 'done'}: {counted(done.rows, 'row')} in {counted(done.files, 'file')} of "
+        f"{'stopped' if was_stopped else 'done'}: {counted(done.rows, 'row')}{letters} in {counted(done.files, 'file')} of "
         f"{done.size_bytes / (1 << 20):,.1f} MiB, {counted(done.count, 'commit')}, {time.monotonic() - began:.1f} s"
     )
     return 0

@@ -10,6 +10,7 @@ from typing import NamedTuple
 _PREFIX = "pybroker_pipeline_"
 _HELP = {
     "rows_total": ("counter", "Rows that this run of the job wrote."),
+    "dead_letters_total": ("counter", "Rows among them whose values can't be decoded."),
     "batches_total": ("counter", "Batches that this run of the job finished."),
     "batch_seconds": ("gauge", "Duration of the last batch."),
     "lag_records": ("gauge", "Records of the source that are still to be read."),
@@ -27,6 +28,7 @@ class Progress(NamedTuple):
     batch_seconds: float | None = None
     lag_records: int | None = None
     lag_seconds: float | None = None
+    dead_letters: int | None = None
 
 
 class MetricsFile:
@@ -64,6 +66,7 @@ class MetricsFile:
     def _text(self, progress: Progress, is_running: bool, now_s: float) -> str:
         values = {
             "rows_total": progress.rows,
+            "dead_letters_total": progress.dead_letters,
             "batches_total": progress.batches,
             "batch_seconds": progress.batch_seconds,
             "lag_records": progress.lag_records,

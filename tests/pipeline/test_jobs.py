@@ -285,7 +285,8 @@ def test_metrics_file_has_the_last_report_and_the_end_in_prometheus_format(tmp_p
     }  # fmt: skip
     metrics.report(Progress(10, 2, 1.5, None, None))
     assert values().keys().isdisjoint({"lag_records", "lag_seconds"}), "not known"
-    metrics.report(Progress(17, 3, 1.5, 0, None))
+    metrics.report(Progress(17, 3, 1.5, 0, None, dead_letters=2))
+    assert values()["dead_letters_total"] == 2
     with pytest.raises(RuntimeError), metrics:
         raise RuntimeError
     assert (values()["lag_seconds"], values()["running"], values()["rows_total"]) == (0, 0, 17)

@@ -19,6 +19,14 @@ def test_all_commits_are_counted_and_only_the_newest_kept() -> None:
     assert [commit.name for commit in done] == [batch_name(number) for number in range(5, commits)]
 
 
+def test_dead_letters_are_counted_among_the_rows() -> None:
+    done = DoneCommits()
+    letters = DataFile("dead-letters/a", "t", 10, (PartitionRows(0, 2, 3, 4),))
+    for number in range(2):
+        done.add(Commit(batch_name(number), {}, (*commit_of(number, 3).files, letters)))
+    assert (done.rows, done.dead_letters) == (10, 4)
+
+
 def test_rows_of_a_commit_are_found_by_its_name() -> None:
     done = DoneCommits()
     done.add(commit_of(0, 2, 1))
