@@ -108,8 +108,9 @@ def _archive(
 
     was_stopped = watch(lambda: archive.start(available_now=options.available_now, every=options.every), stop, report)
     letters = f", {counted(done.dead_letters, 'dead letter')}" if done.dead_letters else ""
+    rows = f"{counted(done.rows, 'row')}{letters}"
     say(
-        f"{'stopped' if was_stopped else 'done'}: {counted(done.rows, 'row')}{letters} in {counted(done.files, 'file')} of "
+        f"{'stopped' if was_stopped else 'done'}: {rows} in {counted(done.files, 'file')} of "
         f"{done.size_bytes / (1 << 20):,.1f} MiB, {counted(done.count, 'commit')}, {time.monotonic() - began:.1f} s"
     )
     return 0
