@@ -13,11 +13,17 @@ from interop.side_by_side.test_consumer_groups import HELD, SETTINGS, record, si
 pytestmark = pytest.mark.long
 
 NO_LEADER = "a group that nobody leads rebalances at once; in Kafka, nobody watches its topics until it does"
+NEXT_EPOCH = "whoever makes a classic group a consumer group begins an epoch, because partitions may be held back"
 ALLOWED: dict[str, list[Allowed]] = {
     "consumer_joins_a_classic_group": [
         Allowed("7 * (revoking): *.assignment.topicPartitions.0", HELD, 2, 4),
     ],
     "static_member_changes_up_and_down": [
+        Allowed("1 * (up): memberEpoch", NEXT_EPOCH, 1, 2),
+        Allowed("2 * (up): groups.0.groupEpoch", NEXT_EPOCH, 1, 2),
+        Allowed("2 * (up): groups.0.assignmentEpoch", NEXT_EPOCH, 1, 2),
+        Allowed("2 * (up): groups.0.members.0.memberEpoch", NEXT_EPOCH, 1, 2),
+        Allowed("4 * (down): generationId", NEXT_EPOCH, 1, 2),
         Allowed("7 Heartbeat * (stable): errorCode", NO_LEADER, "NONE", "REBALANCE_IN_PROGRESS"),
     ],
 }

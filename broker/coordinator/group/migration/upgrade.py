@@ -5,7 +5,7 @@ keeps partitions while the group rebalances may not have given back yet what its
 such partitions before it joins again.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Set
+from collections.abc import Generator, Iterator, Set
 from typing import NamedTuple
 from uuid import UUID
 
@@ -27,7 +27,7 @@ from ..consumer.states import MemberState
 from ..group import Group
 from ..modern.assignment import Assignment, assignment_of, pairs
 from ..modern.room import check_room
-from ..modern.topics import TopicLookup, metadata_hash, signed_64
+from ..modern.topics import TopicLookup
 from ..offset_batch import BegunBatch
 from .classic_state import ClassicMemberState, ClassicState
 from .client_protocol import Subscription, read_assignment, read_subscription
@@ -40,8 +40,8 @@ _MOST_BYTES = 512 * 1024
 """Limits of a group's members, and of their subscriptions and assignments, which take memory a second time."""
 
 _NO_HASH = 0
-"""The hash of topics of which the leader's assignment gives a partition to nobody, because one member shall give it
-back to another: whoever joins makes the next epoch.
+"""The hash of topics before the coordinator has looked at them: the next member makes the next epoch. The leader's
+assignment may be incomplete, because it gives a partition that one member shall give back to nobody yet.
 """
 
 
@@ -114,24 +114,11 @@ def upgrade_records(source: ClassicState, topics: TopicLookup) -> Iterator[Group
         reason = "an unsupported custom assignor is in use. Use a default assignor before the upgrade"
         raise _refused(source.group_id, reason) from None
     yield from described
-    names = dict.fromkeys(name for metadata in described for name in metadata.names)
-    yield GroupEpoch(epoch, (yield from _hash_steps(names, given, topics)))
+    yield GroupEpoch(epoch, _NO_HASH)
     yield from (TargetMember(member_id, own) for member_id, own in assigned.items())
     yield TargetEpoch(epoch)
     for member_id, own in assigned.items():
         yield _current(member_id, epoch, own, owned[member_id], given)
-
-
-def _hash_steps(names: Iterable[str], given: Set[tuple[UUID, int]], topics: TopicLookup) -> Generator[None, None, int]:
-    """The hash of the topics that members name, if all of their partitions are given; `_NO_HASH` otherwise."""
-    total = 0
-    for name in names:
-        topic_id = topics.topic_id(name)
-        if any((topic_id, number) not in given for number in range(topics.partition_count(name))):
-            return _NO_HASH
-        total += metadata_hash((name,), topics)
-        yield
-    return signed_64(total)
 
 
 def _current(

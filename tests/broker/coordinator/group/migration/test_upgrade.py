@@ -99,12 +99,6 @@ async def test_partitions_that_the_leader_held_back_are_assigned_also_when_a_con
     assert client.owned == set(PARTITIONS)
 
 
-async def test_epoch_stays_when_all_partitions_are_given_and_the_consumer_that_joins_names_no_topic() -> None:
-    world = await world_of()
-    first, _second = await classic_pair(world)
-    assert (await world.beat("c", 0)).member_epoch == first.generation_id
-
-
 async def test_requests_that_wait_in_the_classic_group_are_told_to_join_again() -> None:
     world = await world_of()
     first, second = await classic_pair(world)
