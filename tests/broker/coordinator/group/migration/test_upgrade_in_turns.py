@@ -118,7 +118,9 @@ async def test_generation_that_begins_meanwhile_comes_before_the_epoch_of_the_co
     assert (await world.beat("c", 0)).member_epoch == group.generation_id + 1
 
 
-async def test_one_failure_answers_all_consumers_that_join_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_failed_conversion_answers_all_consumers_that_join_a_classic_group_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     world, _ = await classic_world(3)
     group = classic_group(world)
     group.assign(list(group.members.values())[-1], b"\0")  # of a custom assignor
