@@ -60,7 +60,7 @@ class AppliedRecords(NamedTuple):
     ``batch``: they are in it, behind the tombstones of the group in whose place the new one comes.
     """
 
-    records: Sequence[Any]
+    records: list[Any]
     batch: BegunBatch
 
 

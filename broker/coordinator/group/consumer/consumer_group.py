@@ -67,7 +67,6 @@ class ConsumerGroup(ModernGroup):
         self.topics_changed = True
         """Whether subscribed topics may have changed since their hash was computed: the next heartbeat looks. True also
         after loading. Not part of the stored state."""
-
         self.state_mark = object()
         """Another object after each change of the stored state."""
 

@@ -39,7 +39,6 @@ from ..modern.topic_hashes import TopicHashes
 from ..modern.topics import TopicLookup
 from ..modern.turns import Turns
 from ..modern.writing import GroupWriter, Written
-from ..offset_batch import AppliedRecords
 from ..record_log import RecordLog
 from ..registry import GroupRegistry
 from ..results import LeavingMember
@@ -232,7 +231,7 @@ class ConsumerGroups:
         if is_leave and self._conversions.downgrade(group, [request.member_id], self._writer, written):
             return answer
         replaced = None if known is group else known
-        before = None if draft is None else AppliedRecords(draft.records, draft.batch)
+        before = None if draft is None else draft.applied
         if not self._writer.write(group, records, written, replaced, before=before):
             group.topics_changed = True  # whether they did is still to be stored
             raise UnknownServerError("The records of the group are too large.")

@@ -28,7 +28,7 @@ from ..group import Group
 from ..modern.assignment import Assignment, assignment_of, pairs
 from ..modern.room import check_room
 from ..modern.topics import TopicLookup
-from ..offset_batch import BegunBatch
+from ..offset_batch import AppliedRecords, BegunBatch
 from .classic_state import ClassicMemberState, ClassicState
 from .client_protocol import Subscription, read_assignment, read_subscription
 from .policy import MigrationPolicy
@@ -46,13 +46,12 @@ assignment may be incomplete, because it gives a partition that one member shall
 
 
 class UpgradeDraft(NamedTuple):
-    """A consumer group that is not in the registry yet. ``source``: the classic group as it was. ``records``: those
-    that made the group; ``batch``: has them, behind the tombstones of the classic group."""
+    """A consumer group that is not in the registry yet. ``source``: the classic group as it was. ``applied``: what made
+    the group."""
 
     source: ClassicState
     group: ConsumerGroup
-    records: list[GroupRecord]
-    batch: BegunBatch
+    applied: AppliedRecords
 
     def is_of(self, group: Group) -> bool:
         """Whether it is made of the classic group as it is now."""
@@ -78,13 +77,13 @@ def draft_steps(group: Group, topics: TopicLookup, batch: BegunBatch) -> Generat
 
     Raises GroupIdNotFoundError when the members' assignments cannot be taken over.
     """
-    draft = UpgradeDraft(ClassicState.of(group), ConsumerGroup(group.group_id), [], batch)
+    draft = UpgradeDraft(ClassicState.of(group), ConsumerGroup(group.group_id), AppliedRecords([], batch))
     for key in group.tombstones():
         batch.add(key, None)
     for record in upgrade_records(draft.source, topics):
         if record is not None:
             draft.group.apply(record)
-            draft.records.append(record)
+            draft.applied.records.append(record)
             batch.add(*draft.group.encoded(record))
         yield
     return draft
